@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -171,7 +171,12 @@ def _shapes(graph: Any) -> dict[str, list[int]]:
     return shapes
 
 
-def onnx_session(model: Path | bytes, threads: int = 1) -> Any:
+CPU_PROVIDERS = ("CPUExecutionProvider",)
+CUDA_PROVIDERS = ("CUDAExecutionProvider", "CPUExecutionProvider")
+"""Providers of onnxruntime by preference: operations that CUDA does not have run on the processor."""
+
+
+def onnx_session(model: Path | bytes, threads: int = 1, providers: Sequence[str] = CPU_PROVIDERS) -> Any:
     """Return an onnxruntime.InferenceSession of a model, given by path or as ONNX bytes.
 
     Uses one thread by default: calls share the processor, so no model may take all of it. Raises one of
@@ -181,7 +186,7 @@ def onnx_session(model: Path | bytes, threads: int = 1) -> Any:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
             path.write_bytes(model)
-            return onnx_session(path, threads)
+            return onnx_session(path, threads, providers)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    return onnxruntime.InferenceSession(str(model), options, ["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(str(model), options, list(providers))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, cast
 
@@ -11,6 +11,7 @@ from audio.synthesizers.pieces import Piece
 from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 
 _ONE_VOICE = KnownVoices()
+_CHUNK_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,25 @@ def speak_with(synthesizer: Synthesizer, text: str, settings: VoiceSettings) -> 
     if applied == USUAL_SETTINGS:
         return synthesizer.speak(text)
     return cast("AdjustableSynthesizer", synthesizer).speak(text, applied)
+
+
+def in_chunks(sound: Samples, words: Sequence[WordTiming], begin: int, rate_hz: int) -> Iterator[Speech]:
+    """Yield the audio in chunks of _CHUNK_S.
+
+    Args:
+        sound: of a phrase.
+        words: of the phrase, in order.
+        begin: samples of the text before the phrase.
+        rate_hz: of `sound`.
+    """
+    length = round(_CHUNK_S * rate_hz)
+    left = list(words)
+    for at in range(0, len(sound), length):
+        samples = sound[at : at + length]
+        last = at + length >= len(sound)
+        begun = [word for word in left if last or word.at_samples < begin + at + len(samples)]
+        left = left[len(begun) :]
+        yield Speech(samples, tuple(begun))
 
 
 Emit = Callable[[Speech], bool]

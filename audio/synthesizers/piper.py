@@ -22,7 +22,7 @@ import onnx
 
 from audio.onnx.runtime import onnx_session
 from audio.pcm import Samples
-from audio.synthesizers import Emit, Speech, SynthesizerError, WordTiming
+from audio.synthesizers import Emit, SynthesizerError, WordTiming, in_chunks
 from audio.synthesizers.pieces import (
     Piece,
     QuietEnd,
@@ -35,7 +35,6 @@ from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 if TYPE_CHECKING:
     from piper import AudioChunk, PiperVoice
 
-_CHUNK_S = 0.2
 _PAUSE_S = 0.12
 _DOWNLOAD_TIMEOUT_S = 30
 _NAME = re.compile(r"[^-]+_[^-]+-[^-]+-.+")
@@ -176,16 +175,8 @@ class SpokenText:
         """Emit one sentence in chunks, each with the words that begin in it. Return False once cancelled."""
         quiet_end = QuietEnd(round(_PAUSE_S * self._rate_hz))
         sound = np.concatenate([quiet_end.push(sound), quiet_end.finish()])
-        length = round(_CHUNK_S * self._rate_hz)
-        for begin in range(0, len(sound), length):
-            samples = sound[begin : begin + length]
-            self._spoken += len(samples)
-            last = begin + length >= len(sound)
-            begun = [word for word in words if last or word.at_samples < self._spoken]
-            words = words[len(begun) :]
-            if not emit(Speech(samples, tuple(begun))):
-                return False
-        return True
+        begin, self._spoken = self._spoken, self._spoken + len(sound)
+        return all(map(emit, in_chunks(sound, words, begin, self._rate_hz)))
 
 
 def _load(path: Path, threads: int) -> PiperVoice:

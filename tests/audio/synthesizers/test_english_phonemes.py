@@ -41,6 +41,15 @@ def test_unknown_words_abbreviations_and_long_numbers_are_spoken(
     assert all(word.phonemes for word in phonemes(text))
 
 
+def test_misaki_s_alphabet_has_one_letter_a_diphthong() -> None:
+    assert [word.phonemes for word in EnglishPhonemes("misaki")("Say joy.")] == ["sˈA", "ʤˈY."]
+
+
+def test_run_of_letters_longer_than_any_word_is_cut(phonemes: EnglishPhonemes) -> None:
+    [cut], [longest] = phonemes("zx" * 10_000 + "."), phonemes(("zx" * 10_000)[:45] + ".")
+    assert cut.phonemes == longest.phonemes != ""
+
+
 def test_words_of_other_alphabets_are_left_out_and_logged(
     phonemes: EnglishPhonemes, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -15,9 +15,13 @@ def cut(text: str, first: bool = True) -> list[str]:
     return [phrase.text.strip() for phrase in phrases(text, first)]
 
 
-@given(text=st.text(alphabet="ab ,.;!\n", max_size=200), first=st.booleans())
-def test_phrases_cover_every_word_in_order(text: str, first: bool) -> None:
-    found = list(phrases(text, first))
+@given(
+    text=st.text(alphabet="ab ,.;!\n", max_size=200),
+    first=st.booleans(),
+    longest=st.integers(min_value=0, max_value=200),
+)
+def test_phrases_cover_every_word_in_order(text: str, first: bool, longest: int) -> None:
+    found = list(phrases(text, first, longest))
     assert "".join(phrase.text for phrase in found).split() == text.split()
     assert all(text[phrase.character :].startswith(phrase.text) for phrase in found)
 
@@ -31,6 +35,15 @@ def test_long_first_sentence_is_cut_at_its_first_comma() -> None:
         "We have a double room with a view of the lake,",
         "for a hundred and twenty dollars, with breakfast.",
     ]
+
+
+def test_sentences_over_the_longest_are_cut_at_the_last_comma_within_it() -> None:
+    found = [phrase.text.strip() for phrase in phrases(LONG, first=False, longest=90)]
+    assert found == [
+        "We have a double room with a view of the lake, for a hundred and twenty dollars,",
+        "with breakfast.",
+    ]
+    assert [phrase.text for phrase in phrases("no comma in it " * 20, False, 80)] == ["no comma in it " * 20]
 
 
 def test_later_sentences_are_not_cut() -> None:

