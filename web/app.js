@@ -11,7 +11,7 @@ import { Meter } from "./meter.js";
 import { openMicrophone } from "./sound.js";
 import { activity, statusText } from "./status.js";
 import { Transcript } from "./transcript.js";
-import { exported, makeTurn, showMs, summary } from "./turns.js";
+import { exported, makeTurn, showMs, summary, totalName } from "./turns.js";
 import { drawChips, drawStrip, drawWaterfall } from "./waterfall.js";
 
 const SESSION = {
@@ -128,13 +128,14 @@ async function addTurn(report, call) {
 
 function select(turn) {
   selected = turn;
-  const { total, turns: counted } = summary(turns);
+  const { wait, turns: counted } = summary(turns);
   $("turn").hidden = false;
   $("turn").parentElement.dataset.turns = String(turns.length);
   $("export").disabled = false;
   $("total").textContent = showMs(turn.totalMs);
+  $("total-name").textContent = totalName(turn);
   $("said").textContent = turn.said ? `“${turn.said.trim()}”` : "";
-  const figures = `p50 ${showMs(total.p50)} ms, p95 ${showMs(total.p95)} ms of ${counted} spoken`;
+  const figures = `p50 ${showMs(wait.p50)} ms, p95 ${showMs(wait.p95)} ms of ${counted} spoken`;
   $("percentiles").textContent = counted > 0 ? figures : "";
   drawChips($("chips"), turn);
   drawWaterfall($("waterfall"), turn, turns);

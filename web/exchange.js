@@ -1,7 +1,7 @@
 // The transcript, line by line, and the latency of the selected turn.
 
 import { clock, heardOf, interruptionOf, waitOf, whyOf } from "./timeline.js";
-import { makeTurn, showMs } from "./turns.js";
+import { makeTurn, showMs, totalName } from "./turns.js";
 import { drawChips, drawWaterfall } from "./waterfall.js";
 
 const NO_PLAYOUT = { line_ms: null, jitter_ms: null, output_ms: null, heard_ms: null };
@@ -51,7 +51,7 @@ function chipsOf(line) {
   const add = (words, kind) => chips.append(element("span", `chip ${kind}`, words));
   const { response } = line;
   const wait = waitOf(line);
-  if (wait) add(`${Math.round(1000 * (wait.until - wait.from))} ms`, response.report?.over_budget.includes("total") ? "bad" : "plain");
+  if (wait) add(`${showMs(waitMs(line, wait))} ms`, response.report?.over_budget.includes("total") ? "bad" : "plain");
   const status = response ? STATUS[response.status] : "";
   const cause = response ? interruptionOf(response) : "";
   if (status || cause) add([status || "interrupted", cause].filter(Boolean).join(" "), !status || response.status === "cancelled" ? "plain" : "bad");
@@ -59,6 +59,11 @@ function chipsOf(line) {
   for (const hook of line.hooks) add(`${hook.name} failed`, "bad");
   for (const { sideband, request } of line.requests) add(`sideband ${sideband}: ${request}`, "plain");
   return chips;
+}
+
+/** The measured wait; without a report yet, the one that the recording shows. */
+function waitMs(line, wait) {
+  return measured(line)?.waitMs ?? 1000 * (wait.until - wait.from);
 }
 
 /** The turn as the waterfall needs it (turns.js), null without measurements. */
@@ -74,9 +79,10 @@ export function measured({ answers, response, turn }) {
 export function showDetails($, line, all) {
   const turn = measured(line);
   const wait = waitOf(line);
-  const total = turn ? showMs(turn.totalMs) : wait ? String(Math.round(1000 * (wait.until - wait.from))) : "";
+  const total = turn ? showMs(turn.totalMs) : wait ? showMs(waitMs(line, wait)) : "";
   $("total").textContent = total;
   $("unit").hidden = total === "";
+  $("unit").textContent = turn ? totalName(turn) : "ms wait";
   $("said").textContent = line.answers?.said ? `“${line.answers.said.trim()}”` : "";
   $("waterfall").hidden = $("chips").hidden = turn === null;
   if (turn) {

@@ -22,46 +22,55 @@ export const STAGES = {
 /**
  * A turn for the page. report: a `voiceagent.latency` event. browser: {jitterMs, outputMs, lineMs}, each null if
  * unknown. heardMs: the wait measured in the page, from the caller's last audio to the agent's first.
+ *
+ * waitMs: the caller's wait as log, metrics and kept call have it: last voiced sample to first audio, null for a
+ * response that answers no speech. totalMs: the sum of the server's stages. here: parts of the browser, which come
+ * after both.
  */
 export function makeTurn(report, browser, heardMs, said, at) {
-  // The server can only estimate when its sound is heard; where the browser knows, its own figures stand instead.
-  const known = browser.jitterMs !== null;
-  const counted = report.stages.filter((stage) => !(known && stage.name === "network"));
-  const stages = counted.map((stage) => ({
+  const stages = report.stages.map((stage) => ({
     name: stage.name,
     ms: stage.ms,
     budgetMs: stage.budget_ms,
     hiddenMs: stage.hidden_ms ?? 0,
   }));
-  const serverMs = stages.reduce((sum, stage) => sum + stage.ms, 0);
-  const add = (name, ms) => {
-    if (ms !== null) stages.push({ name, ms, budgetMs: null, hiddenMs: 0 });
-  };
-  if (known) {
-    add("line", browser.lineMs);
-    add("jitter", browser.jitterMs);
-  }
-  add("output", browser.outputMs);
+  const totalMs = stages.reduce((sum, stage) => sum + stage.ms, 0);
+  const spoken = stages[0]?.name === "endpointing";
+  const parts = { line: browser.jitterMs === null ? null : browser.lineMs, jitter: browser.jitterMs, output: browser.outputMs };
+  const here = Object.entries(parts)
+    .filter(([, ms]) => ms !== null)
+    .map(([name, ms]) => ({ name, ms, budgetMs: null, hiddenMs: 0 }));
   return {
     id: report.turn_id,
     at,
     said,
     outcome: report.outcome,
-    spoken: report.stages[0]?.name === "endpointing",
-    serverMs,
-    totalMs: stages.reduce((sum, stage) => sum + stage.ms, 0),
+    spoken,
+    waitMs: report.wait_ms ?? null,
+    totalMs,
     budgetMs: report.budget_ms ?? null,
     hiddenMs: report.hidden_ms,
     heardMs,
-    overBudget: report.over_budget.filter((name) => name === "total" || stages.some((s) => s.name === name)),
+    overBudget: report.over_budget,
     stages,
+    here,
     counts: report.counts ?? {},
     endOfTurn: report.end_of_turn ?? null,
   };
 }
 
+/** Name of the number `totalMs`. */
+export function totalName({ waitMs }) {
+  return waitMs === null ? "ms to the answer" : "ms wait";
+}
+
+/** The browser's parts of a turn in milliseconds, after its wait. */
+export function hereMs(turn) {
+  return turn.here.reduce((sum, part) => sum + part.ms, 0);
+}
+
 /**
- * Bars of a turn, as fractions of the scale: {name, label, ms, start, length, ghost, budget, over}.
+ * Bars of a turn, the browser's parts last, as fractions of the scale: {name, label, ms, start, length, ghost, budget, over}.
  * ghost: {start, length} of work done before the turn was decided, null for none. budget: position of the stage's
  * limit. Hidden work is drawn back to back so that it ends at the decision.
  */
@@ -70,7 +79,7 @@ export function bars(turn) {
   const decidedMs = turn.stages[0]?.name === "endpointing" ? turn.stages[0].ms : 0;
   let ghostMs = Math.max(0, decidedMs - turn.hiddenMs);
   let startMs = 0;
-  return turn.stages.map((stage) => {
+  return [...turn.stages, ...turn.here].map((stage) => {
     const ghostEndMs = Math.min(decidedMs, ghostMs + stage.hiddenMs);
     const ghost =
       stage.hiddenMs > 0 ? { start: ghostMs / scaleMs, length: (ghostEndMs - ghostMs) / scaleMs } : null;
@@ -93,7 +102,7 @@ export function bars(turn) {
 
 /** Milliseconds at the right end of the waterfall: the larger of turn and budget, plus a margin. */
 export function scaleOf(turn) {
-  const widest = Math.max(turn.totalMs, turn.budgetMs ?? 0, 1);
+  const widest = Math.max(turn.totalMs + hereMs(turn), turn.budgetMs ?? 0, 1);
   const step = widest > 2000 ? 500 : widest > 800 ? 200 : 100;
   return Math.ceil((widest * 1.02) / step) * step;
 }
@@ -113,22 +122,23 @@ export function percentile(values, percent) {
   return ordered[Math.max(0, Math.ceil((ordered.length * percent) / 100) - 1)];
 }
 
-/** p50 and p95 of every stage and of the total, over the spoken turns whose response was kept. */
+/** p50 and p95 of every stage and of the wait, over the spoken turns whose response was kept. */
 export function summary(turns) {
   const counted = turns.filter((turn) => turn.spoken && !["failed", "false_end"].includes(turn.outcome));
   const of = (values) => ({ p50: percentile(values, 50), p95: percentile(values, 95) });
   const stages = {};
   for (const name of Object.keys(STAGES)) {
-    const values = counted.flatMap((turn) => turn.stages.filter((s) => s.name === name).map((s) => s.ms));
+    const values = counted.flatMap((turn) => [...turn.stages, ...turn.here].filter((s) => s.name === name).map((s) => s.ms));
     if (values.length > 0) stages[name] = of(values);
   }
   const heard = counted.map((turn) => turn.heardMs).filter((ms) => ms !== null);
-  return { turns: counted.length, total: of(counted.map((turn) => turn.totalMs)), heard: of(heard), stages };
+  const waits = counted.map((turn) => turn.waitMs).filter((ms) => ms !== null);
+  return { turns: waits.length, wait: of(waits), heard: of(heard), stages };
 }
 
 /** Content of the exported file. */
 export function exported(turns, server, now) {
-  return { format: "voiceagent.turns/1", exported_at: now.toISOString(), server, summary: summary(turns), turns };
+  return { format: "voiceagent.turns/2", exported_at: now.toISOString(), server, summary: summary(turns), turns };
 }
 
 /** Format milliseconds: one decimal below ten. */

@@ -1,16 +1,19 @@
 // The waterfall of one turn, and the strip of all turns.
 
-import { STAGES, bars, scaleOf, showMs, summary, ticks } from "./turns.js";
+import { STAGES, bars, hereMs, scaleOf, showMs, summary, ticks } from "./turns.js";
 
 /** Draws a turn (see turns.js) as a table of stages; `all`: the turns for p50 and p95. */
 export function drawWaterfall(table, turn, all) {
-  const { stages, total, heard } = summary(all);
-  const body = document.createElement("tbody");
-  for (const bar of bars(turn)) body.append(stageRow(bar, stages[bar.name]));
-  const sum = document.createElement("tfoot");
-  sum.append(totalRow(turn, total));
-  if (turn.heardMs !== null) sum.append(heardRow(turn, heard));
-  table.replaceChildren(headRow(turn), body, sum);
+  const { stages, wait, heard } = summary(all);
+  const rows = bars(turn).map((bar) => stageRow(bar, stages[bar.name]));
+  const here = rows.splice(turn.stages.length);
+  if (turn.heardMs !== null) here.push(heardRow(turn, heard));
+  const groups = [rows, [waitRow(turn, wait)], here].map((group, index) => {
+    const body = element("tbody", ["", "whole", "here"][index]);
+    body.append(...group);
+    return body;
+  });
+  table.replaceChildren(headRow(turn), ...groups);
 }
 
 /** Chips above the table: costs and savings of the turn in addition to time. */
@@ -18,8 +21,9 @@ export function drawChips(list, turn) {
   const { counts } = turn;
   const chips = [];
   if (turn.outcome !== "completed") chips.push([turn.outcome.replace("_", " "), "warn"]);
-  const over = turn.overBudget.map((name) => (name === "total" ? "whole turn" : STAGES[name].label));
+  const over = turn.overBudget.map((name) => (name === "total" ? "wait" : STAGES[name].label));
   if (over.length > 0) chips.push([`over budget: ${over.join(", ")}`, "bad"]);
+  if (turn.here.length > 0) chips.push([`then ${showMs(hereMs(turn))} ms in this browser`, "plain"]);
   if (turn.hiddenMs > 0) chips.push([`${showMs(turn.hiddenMs)} ms hidden in the pause`, "good"]);
   if (turn.endOfTurn !== null) chips.push([endOfTurnWords(turn.endOfTurn), "plain"]);
   if (counts.preemptive_attempts > 0) {
@@ -126,22 +130,21 @@ function wideCells(...times) {
   return times.map((ms) => cell(showMs(ms), "wide"));
 }
 
-function totalRow(turn, total) {
+/** The caller's wait; of a response that answers no speech, the sum of its stages. */
+function waitRow(turn, wait) {
   const row = element("tr", "total");
-  const name = heading("Whole turn");
+  const name = heading(turn.waitMs === null ? "All stages" : "Wait");
   name.scope = "row";
+  name.title = turn.waitMs === null ? "the sum of the stages" : "from the caller's last voiced sample to the first audio";
   const track = element("td", "track");
   const line = element("span", "bars");
   const scaleMs = scaleOf(turn);
   const over = turn.overBudget.includes("total");
-  const server = place(element("span", `bar${over ? " over" : ""}`), 0, turn.serverMs / scaleMs);
-  const browserMs = turn.totalMs - turn.serverMs;
-  const browser = place(element("span", "bar here"), turn.serverMs / scaleMs, browserMs / scaleMs);
-  line.append(server, browser);
+  line.append(place(element("span", `bar${over ? " over" : ""}`), 0, turn.totalMs / scaleMs));
   if (turn.budgetMs !== null) line.append(place(element("span", "limit"), turn.budgetMs / scaleMs, 0));
   track.append(line);
   const time = cell(showMs(turn.totalMs), over ? "over" : "");
-  row.append(name, track, time, aheadCell(turn.hiddenMs), ...wideCells(turn.budgetMs, total.p50, total.p95));
+  row.append(name, track, time, aheadCell(turn.hiddenMs), ...wideCells(turn.budgetMs, wait.p50, wait.p95));
   return row;
 }
 

@@ -41,6 +41,7 @@ def reported(world: CallWorld, outcome: str = "completed") -> bytes:
                 started = [c for commands in turns for c in commands if type(c).__name__ == "StartResponse"]
                 turn = next(c.turn_id for c in started if c.response_id == command.response_id)
                 ledger = _waited(turn or command.response_id)
+                ledger.stamp("first_frame", 1.2)
                 out.append(writer.entry(ledger.report(LatencyBudget({"endpointing": 0.1}), outcome)))
     return b"".join([*out, *lines[len(world.steps) :]])
 

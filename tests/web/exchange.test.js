@@ -10,6 +10,7 @@ const turn = { turn_id: "a", said: "When is breakfast? ", began_s: 1, ended_s: 2
 const report = {
   outcome: "completed",
   stages: [{ name: "endpointing", ms: 160, budget_ms: 200 }, { name: "llm_ttft", ms: 40, budget_ms: 100 }],
+  wait_ms: 200,
   over_budget: [],
   hidden_ms: 0,
 };
@@ -27,23 +28,25 @@ function details(told) {
   return $;
 }
 
-test("a line has when it was, what both sides said, and how long the caller waited", () => {
+test("a line has when it was, what both sides said, and the wait of the report, as log and metrics have it", () => {
   const item = drawn(line);
   assert.deepEqual(item.words("at"), ["0:01"]);
   assert.deepEqual(item.words("spoken"), ["Caller When is breakfast? ", "Agent At seven."]);
-  assert.deepEqual(item.words("chip"), ["250 ms"]);
+  assert.deepEqual(item.words("chip"), ["200 ms"]);
+  const unreported = drawn({ ...line, response: { ...response, report: null } });
+  assert.deepEqual(unreported.words("chip"), ["250 ms"]); // from the recording
 });
 
 test("words that the caller did not hear are struck through", () => {
   const cut = drawn({ ...line, response: { ...response, heard: "At", status: "cancelled" } });
   assert.deepEqual(cut.words("del"), [" seven."]);
-  assert.deepEqual(cut.words("chip"), ["250 ms", "interrupted"]);
+  assert.deepEqual(cut.words("chip"), ["200 ms", "interrupted"]);
 });
 
 test("a wait over the budget, a response that failed and a tool that failed are marked as bad", () => {
   const late = { ...response, status: "failed", report: { ...report, over_budget: ["total"] } };
   const item = drawn({ ...line, response: late, tools: [{ ...tool, outcome: "failed" }], hooks: [hook] });
-  assert.deepEqual(item.words("bad"), ["250 ms", "failed", "order_taxi", "on_turn failed"]);
+  assert.deepEqual(item.words("bad"), ["200 ms", "failed", "order_taxi", "on_turn failed"]);
 });
 
 test("a tool that did what it was for is marked as good", () => {
@@ -73,7 +76,7 @@ test("what was measured has the server's stages, and the browser's where the pag
   assert.deepEqual([told.id, told.said, told.totalMs, told.heardMs], ["a", turn.said, 200, null]);
   const playout = { line_ms: 5, jitter_ms: 20, output_ms: 30, heard_ms: 260 };
   const heard = measured({ ...line, answers: { ...turn, playout } });
-  assert.deepEqual([heard.totalMs, heard.heardMs], [255, 260]);
+  assert.deepEqual([heard.totalMs, heard.here.length, heard.heardMs], [200, 3, 260]);
 });
 
 test("a second response to a turn has the words that it answers", () => {

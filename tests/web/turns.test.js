@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bars, exported, makeTurn, percentile, scaleOf, showMs, summary } from "../../web/turns.js";
+import { bars, exported, hereMs, makeTurn, percentile, scaleOf, showMs, summary } from "../../web/turns.js";
 
 const UNKNOWN = { jitterMs: null, outputMs: null, lineMs: null };
 const stage = (name, ms, budget_ms = null, hidden_ms = 0) => ({ name, ms, budget_ms, hidden_ms });
@@ -10,6 +10,7 @@ function report(stages, more = {}) {
   return {
     turn_id: "item_1",
     outcome: "completed",
+    wait_ms: stages[0].name === "endpointing" ? stages.reduce((sum, { ms }) => sum + ms, 0) : null,
     total_ms: stages.reduce((sum, { ms }) => sum + ms, 0),
     budget_ms: 450,
     hidden_ms: stages.reduce((sum, { hidden_ms }) => sum + hidden_ms, 0),
@@ -22,19 +23,18 @@ function report(stages, more = {}) {
 
 const turnOf = (stages, browser = UNKNOWN, heardMs = null) => makeTurn(report(stages), browser, heardMs, "", "");
 
-test("the browser's share comes behind the server's stages and counts into the whole", () => {
+test("the browser's parts come after the wait and do not change it: log, metrics and kept call have the same number", () => {
   const turn = turnOf([stage("endpointing", 200), stage("playout", 1)], { jitterMs: 40, outputMs: 10, lineMs: 2 });
-  assert.deepEqual(turn.stages.map(({ name }) => name), ["endpointing", "playout", "line", "jitter", "output"]);
-  assert.equal(turn.serverMs, 201);
-  assert.equal(turn.totalMs, 253);
+  assert.deepEqual(bars(turn).map(({ name }) => name), ["endpointing", "playout", "line", "jitter", "output"]);
+  assert.deepEqual([turn.waitMs, turn.totalMs, hereMs(turn)], [201, 201, 52]);
 });
 
-test("the browser's own figures stand in place of the server's estimate of the network", () => {
+test("the server's estimate of the network is part of the wait, also where the browser has figures of its own", () => {
   const stages = [stage("endpointing", 200), stage("network", 60, 50)];
   const names = (turn) => turn.stages.map(({ name }) => name);
   const known = makeTurn(report(stages, { over_budget: ["network"] }), { jitterMs: 40, outputMs: 10, lineMs: 2 }, null, "", "");
-  assert.deepEqual(names(known), ["endpointing", "line", "jitter", "output"]);
-  assert.deepEqual([known.serverMs, known.totalMs, known.overBudget], [200, 252, []]);
+  assert.deepEqual(names(known), ["endpointing", "network"]);
+  assert.deepEqual([known.waitMs, known.overBudget], [260, ["network"]]);
   assert.deepEqual(names(turnOf(stages)), ["endpointing", "network"]);
 });
 
@@ -81,10 +81,11 @@ test("percentiles are nearest rank, as the server's", () => {
 test("a history counts spoken turns that were answered", () => {
   const spoken = turnOf([stage("endpointing", 200)], UNKNOWN, 260);
   const typed = turnOf([stage("llm_ttft", 20)]);
+  assert.equal(typed.waitMs, null);
   const failed = makeTurn(report([stage("endpointing", 900)], { outcome: "failed" }), UNKNOWN, null, "", "");
-  const { turns, total, heard, stages } = summary([spoken, typed, failed]);
+  const { turns, wait, heard, stages } = summary([spoken, typed, failed]);
   assert.equal(turns, 1);
-  assert.equal(total.p95, 200);
+  assert.equal(wait.p95, 200);
   assert.equal(heard.p50, 260);
   assert.deepEqual(Object.keys(stages), ["endpointing"]);
 });
@@ -94,7 +95,7 @@ test("an export has the turns, their summary and when it was made", () => {
   const saved = JSON.parse(JSON.stringify(exported([turn], { version: "1" }, new Date(0))));
   assert.equal(saved.exported_at, "1970-01-01T00:00:00.000Z");
   assert.equal(saved.turns[0].stages[0].name, "endpointing");
-  assert.equal(saved.summary.total.p50, 200);
+  assert.equal(saved.summary.wait.p50, 200);
 });
 
 test("milliseconds are short to read", () => {

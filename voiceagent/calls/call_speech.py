@@ -121,6 +121,7 @@ def call_speech(
         agent,
         tuple(_pauses(logged.pauses, turns)),
         _word_errors(turns, logged.turns, language),
+        tuple(logged.waits_s),
     )
 
 

@@ -90,7 +90,7 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
     table = Table("s", "caller", "agent", "outcome", "waited", "stages, ms")
     for turn in turns:
         stages = ", ".join(f"{stage.name} {stage.duration_us / 1000:.0f}" for stage in turn.stages)
-        waited = f"{turn.waited_us / 1000:.0f} ms"
+        waited = f"{turn.waited_us / 1000:.0f} ms" if turn.waited_us else ""
         answer = _response(turn)
         if wordless and not turn.written and turn.outcome == "completed":
             answer = terminal_text(wordless.popleft())

@@ -191,7 +191,9 @@ def _joined_texts(texts: Sequence[str]) -> str:
 
 
 def _stages(report: TurnReport) -> Table:
-    """Return a table of a turn's stages and their budgets; the last row is the total."""
+    """Return a table of a turn's stages and their budgets. The last row is the caller's wait, or the sum
+    of the stages if the response answers no speech.
+    """
     table = Table("stage", "ms", "budget")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -202,7 +204,8 @@ def _stages(report: TurnReport) -> Table:
     table.add_section()
     style = "bold red" if "total" in report.over_budget else "bold"
     budget = "" if report.budget_s is None else f"{report.budget_s * 1000:.0f}"
-    table.add_row("total", f"{report.total_s * 1000:.1f}", budget, style=style)
+    label = "sum" if report.wait_us is None else "wait"
+    table.add_row(label, f"{report.total_s * 1000:.1f}", budget, style=style)
     return table
 
 
@@ -227,13 +230,15 @@ def _as_json(question: Recording, exchange: Exchange) -> dict[str, Any]:
 
 
 def report_as_json(report: TurnReport) -> dict[str, Any]:
-    """Return the stages of a turn in milliseconds."""
+    """Return the caller's wait, if any, and the stages of a turn in milliseconds."""
+    wait = report.wait_us
     return {
         "outcome": report.outcome,
         "stages_ms": {stage.name: stage.duration_us / 1000 for stage in report.stages},
         "budgets_ms": {
             stage.name: stage.budget_s * 1000 for stage in report.stages if stage.budget_s is not None
         },
+        "wait_ms": None if wait is None else wait / 1000,
         "total_ms": report.total_us / 1000,
         "hidden_ms": report.hidden_us / 1000,
         "over_budget": list(report.over_budget),

@@ -7,7 +7,7 @@ Times are whole microseconds, so that sums are exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -65,6 +65,8 @@ TOOL_STAGES: frozenset[StageName] = frozenset(("tool_call", "tools"))
 """Stages of turns with tools only. They have no budget and do not count in the total's."""
 UNBUDGETED_STAGES = TOOL_STAGES | frozenset[StageName](("thinking",))
 """Stages without a budget of their own. Thinking counts in the budget of the whole turn."""
+_AUDIBLE: frozenset[StageName] = frozenset(("playout", "network"))
+"""Stages that end with audio: if a response has neither, no audio was sent."""
 _AHEAD: frozenset[StageName] = frozenset(("llm_ttft", "thinking", "fragmenting", "synthesis"))
 """Stages that a preemptive response can pass before the turn is decided; in the others it waits."""
 _US = 1_000_000
@@ -156,8 +158,7 @@ class TurnReport:
         """The caller's wait, from their last voiced sample to the agent's first audio. None if the response
         answers no speech, or has no audio: its text, or a later response, is what they wait for.
         """
-        spoken = bool(self.stages) and self.stages[0].name == "endpointing"
-        return self.total_us if spoken and self.stages[-1].name in ("playout", "network") else None
+        return wait_us([(stage.name, stage.duration_us) for stage in self.stages])
 
     @property
     def total_us(self) -> int:
@@ -180,14 +181,25 @@ class TurnReport:
         return self.hidden_us / _US
 
 
+def wait_us(stages: Sequence[tuple[str, int]]) -> int | None:
+    """Return the caller's wait of a response, as `TurnReport.wait_us`. stages: names and microseconds."""
+    if not stages or stages[0][0] != "endpointing" or stages[-1][0] not in _AUDIBLE:
+        return None
+    return sum(duration_us for _, duration_us in stages)
+
+
 def as_json(report: TurnReport) -> dict[str, Any]:
-    """Return the payload of `voiceagent.latency` without its envelope, in milliseconds."""
-    decision = report.end_of_turn
+    """Return the payload of `voiceagent.latency` without its envelope, in milliseconds.
+
+    wait_ms: the caller's wait, None as in `TurnReport.wait_us`. total_ms: the sum of the stages.
+    """
+    decision, wait = report.end_of_turn, report.wait_us
     return {
         "turn_id": report.turn_id,
         "outcome": report.outcome,
         "interrupted_by": report.interrupted_by or None,
         "end_code": report.end_code or None,
+        "wait_ms": None if wait is None else wait / 1000,
         "total_ms": report.total_us / 1000,
         "budget_ms": None if report.budget_s is None else report.budget_s * 1000,
         "hidden_ms": report.hidden_us / 1000,

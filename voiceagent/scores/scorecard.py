@@ -44,7 +44,9 @@ NO_WORDS = WordErrors(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class CallSpeech:
-    """Speech of one call of `seconds`. agent: spans of its speech. words: errors of the transcripts."""
+    """Speech of one call of `seconds`. agent: spans of its speech. words: errors of the transcripts.
+    waits_s: the caller's waits as the server measured them.
+    """
 
     call_id: str
     seconds: float
@@ -52,6 +54,7 @@ class CallSpeech:
     agent: tuple[Span, ...]
     pauses: tuple[Pause, ...] = ()
     words: WordErrors = NO_WORDS
+    waits_s: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,17 @@ def scorecard(calls: Sequence[CallSpeech]) -> list[Figure]:
         replace(one, on_ticks=other.value)
         for one, other in zip(precise.figures(), ticks.figures(), strict=True)
     ]
-    return [*figures, *_end_of_turn(calls), _word_error_rate(calls)]
+    return [*_waits(calls), *figures, *_end_of_turn(calls), _word_error_rate(calls)]
+
+
+def _waits(calls: Sequence[CallSpeech]) -> list[Figure]:
+    """Return the wait that the page, the log and `/metrics` have: last voiced sample to first audio."""
+    waits = [np.array(call.waits_s, np.float64) for call in calls]
+    return [
+        _statistic("here", "wait, mean", waits, lambda values: float(values.mean())),
+        _statistic("here", "wait, p50", waits, lambda values: float(np.percentile(values, 50))),
+        _statistic("here", "wait, p95", waits, lambda values: float(np.percentile(values, 95))),
+    ]
 
 
 class _Panel:

@@ -56,10 +56,8 @@ class Metrics:
         """Count a finished turn, and log it."""
         for stage in turn.stages:
             self._stage_seconds.labels(stage.name).observe(stage.duration_s)
-        # A response with tool calls only: the next response measures the turn.
-        asked_alone = bool(turn.stages) and turn.stages[-1].name in ("request", "thinking")
-        if turn.stages and turn.stages[0].name == "endpointing" and not asked_alone:
-            self._turn_seconds.observe(turn.total_s)
+        if turn.wait_us is not None:
+            self._turn_seconds.observe(turn.wait_us / 1_000_000)
         for name in turn.over_budget:
             self._over_budget.labels(name).inc()
         self._turns.labels(turn.outcome).inc()
@@ -97,7 +95,7 @@ def _log_turn(turn: TurnReport, call_id: str) -> None:
         outcome=turn.outcome,
         **({"interrupted_by": turn.interrupted_by} if turn.interrupted_by else {}),
         **({"end_code": turn.end_code} if turn.end_code else {}),
-        **({"total_ms": _ms(turn.total_us)} if turn.stages else {}),
+        **({} if turn.wait_us is None else {"wait_ms": _ms(turn.wait_us)}),
         **stages,
         hidden_ms=_ms(turn.hidden_us),
         over_budget=list(turn.over_budget),

@@ -29,7 +29,7 @@ TURN = Turn(
     "is there a pool",
     "Yes, there is.",
     "Yes,",
-    (Stage("endpointing", 200_000, 0), Stage("llm_ttft", 50_000, 40_000)),
+    (Stage("endpointing", 200_000, 0), Stage("llm_ttft", 50_000, 40_000), Stage("playout", 0, 0)),
     ("llm_ttft", "total"),
     3.5,
 )

@@ -192,7 +192,7 @@ def test_talk_prints_what_was_understood_and_answered_and_where_the_time_went(fi
     assert "understood: Could you help me with something?" in printed
     assert "answered:   Sure, I can help you with that." in printed
     assert "endpointing" in printed
-    assert "total" in printed
+    assert "wait" in printed
 
 
 def test_talk_writes_json_and_the_sound_of_the_answers(fixed, speech, tmp_path, capsys):
@@ -203,6 +203,7 @@ def test_talk_writes_json_and_the_sound_of_the_answers(fixed, speech, tmp_path, 
     for turn in turns:
         stages = turn["responses"][-1]["stages_ms"]
         assert sum(stages.values()) == pytest.approx(turn["responses"][-1]["total_ms"])
+        assert turn["responses"][-1]["wait_ms"] == turn["responses"][-1]["total_ms"]
     samples, rate_hz = read_wav(out)
     assert rate_hz == 24_000
     assert np.abs(samples.astype(int)).max() > 1_000

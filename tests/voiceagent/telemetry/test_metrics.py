@@ -19,7 +19,8 @@ from voiceagent.telemetry.metrics import Metrics, render
 
 def turn(outcome: Outcome = "completed", counts: TurnCounts | None = None, **stamps: float) -> TurnReport:
     ledger = TurnLedger("item_7")
-    for name, at_s in (stamps or {"speech_end": 1.0, "turn_decided": 1.2, "transcript_final": 1.25}).items():
+    moments = {"speech_end": 1.0, "turn_decided": 1.2, "transcript_final": 1.25, "first_frame": 1.25}
+    for name, at_s in (stamps or moments).items():
         ledger.stamp(name, at_s)
     return ledger.report(LatencyBudget({"recognition": 0.04}, total_s=0.6), outcome, counts)
 
@@ -50,6 +51,14 @@ def test_a_response_to_nobodys_speech_is_no_wait_of_the_caller():
     assert page(metrics)["voiceagent_turns_total", "completed"] == 1
 
 
+def test_a_response_that_failed_before_its_audio_is_no_wait_of_the_caller():
+    metrics, stream = Metrics(), io.StringIO()
+    configure_log("json", stream=stream)
+    metrics.observe(turn("failed", speech_end=1.0, turn_decided=1.2, llm_request=1.3, first_token=1.4))
+    assert page(metrics)["voiceagent_turn_seconds_count", ""] == 0
+    assert "wait_ms" not in json.loads(stream.getvalue())
+
+
 def test_turns_are_counted_by_their_outcome():
     metrics = Metrics()
     for outcome in ("completed", "interrupted", "interrupted", "failed"):
@@ -65,7 +74,7 @@ def test_a_turn_that_the_caller_hung_up_on_unheard_is_counted_without_times():
     values = page(metrics)
     assert values["voiceagent_turns_total", "hung_up_unheard"] == 1
     assert values["voiceagent_turn_seconds_count", ""] == 0
-    assert not {"total_ms", "endpointing_ms"} & json.loads(stream.getvalue()).keys()
+    assert not {"wait_ms", "endpointing_ms"} & json.loads(stream.getvalue()).keys()
 
 
 def test_broken_budgets_are_counted_by_stage():
@@ -115,7 +124,7 @@ def test_a_turn_is_one_line_of_json():
     Metrics().observe(turn(counts=TurnCounts(2, 1, 12, 300, 280, 20)))
     line = json.loads(stream.getvalue())
     assert line["event"] == "turn" and line["turn"] == "item_7" and line["outcome"] == "completed"
-    assert (line["endpointing_ms"], line["recognition_ms"], line["total_ms"]) == (200.0, 50.0, 250.0)
+    assert (line["endpointing_ms"], line["recognition_ms"], line["wait_ms"]) == (200.0, 50.0, 250.0)
     assert line["over_budget"] == ["recognition"]
     assert line["preemptive"] == "1/2" and line["tokens_wasted"] == 12
 

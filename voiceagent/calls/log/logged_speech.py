@@ -9,6 +9,7 @@ from voiceagent.calls.log.codec import Json, decode_fields
 from voiceagent.calls.log.event_log import LogError, lines_of
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.time_axis import Moment, TimeAxis
+from voiceagent.conversation.latency import wait_us
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.scores.spans import Span, joined
 
@@ -40,7 +41,8 @@ class LoggedSpeech:
     """Speech of a call; all times are seconds of its recording.
 
     typed_s: times of text that a client sent as the caller's. agent: its speech, with gaps of playout up to
-    `TICK_S`. backchannels: phrases that the conversation takes as such.
+    `TICK_S`. backchannels: phrases that the conversation takes as such. waits_s: the caller's waits as
+    `TurnReport` has them.
     """
 
     call_id: str
@@ -51,6 +53,7 @@ class LoggedSpeech:
     agent: Sequence[Span]
     backchannels: frozenset[tuple[str, ...]]
     axis: TimeAxis
+    waits_s: Sequence[float] = ()
 
 
 def logged_speech(data: bytes, name: str = "log") -> LoggedSpeech:
@@ -100,6 +103,7 @@ class _Reader:
         self._pauses: list[_Pause] = []
         self._agent: list[tuple[int, int]] = []
         self._end = Moment(header["clock_s"])
+        self._waits_s: list[float] = []
 
     def add(self, line: Json) -> None:
         self._texts.take(line)
@@ -116,6 +120,9 @@ class _Reader:
                 self._axis.silent(since, until)
             case {"type": "SoundSpan", "since": since, "until": until} if until > since:
                 self._agent.append((since, until))
+            case {"type": "TurnReport", "stages": stages}:
+                wait = wait_us([(stage["name"], stage["duration_us"]) for stage in stages])
+                self._waits_s += [] if wait is None else [wait / 1_000_000]
             case {"type": "CallEnded" | "CallLost", "clock_s": clock_s}:
                 self._end = Moment(clock_s)
 
@@ -171,6 +178,7 @@ class _Reader:
             joined(agent, TICK_S),
             self._backchannels,
             self._axis,
+            self._waits_s,
         )
 
     def _pause(self, pause: _Pause, seconds: float) -> LoggedPause:

@@ -14,6 +14,7 @@ from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.tool_steps import ToolCalled, ToolEnded, ToolStarted, ToolStep, ToolSteps
 from voiceagent.calls.log.unfinished import UnfinishedResponses
 from voiceagent.calls.replaying.replay import CannotReplay, played_texts_in
+from voiceagent.conversation.latency import wait_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class Turn:
 
     @property
     def waited_us(self) -> int:
-        """The caller's wait."""
-        return sum(stage.duration_us for stage in self.stages)
+        """The caller's wait as in `TurnReport`; 0 without one."""
+        return wait_us([(stage.name, stage.duration_us) for stage in self.stages]) or 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from call_world import CallWorld, fragment, speech
 from kept_folder import conversation
@@ -10,7 +12,7 @@ from logged_call import log_of, reported, reported_at_the_end
 from llmcore.engine import ToolCall
 from voiceagent.calls.log.entries import CallEnded, CallIdentified, Fact
 from voiceagent.calls.log.event_log import LogWriter
-from voiceagent.calls.log.summary import summarise
+from voiceagent.calls.log.summary import Stage, Turn, summarise
 from voiceagent.calls.log.texts import Words
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import ToolOutputItem
@@ -165,3 +167,10 @@ def test_the_length_of_a_call_is_the_time_to_its_last_line():
     world.feed(ev.CallStarted())
     late = LogWriter().entry(CallEnded("done", 160.0))
     assert summarise(log_of(world) + late).seconds == 60.0
+
+
+def test_a_typed_turn_and_one_without_audio_have_no_wait():
+    stages = Stage("llm_ttft", 300_000, 0), Stage("playout", 1_000, 0)
+    turn = Turn("item_1", "completed", "", "Yes.", "Yes.", stages, (), 3.0)
+    unheard = replace(turn, stages=(Stage("endpointing", 200_000, 0), Stage("llm_ttft", 50_000, 0)))
+    assert (turn.waited_us, unheard.waited_us) == (0, 0)

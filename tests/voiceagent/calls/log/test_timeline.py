@@ -24,6 +24,7 @@ from voiceagent.calls.log.entries import (
     SoundSpan,
 )
 from voiceagent.calls.log.event_log import LogError, LogWriter
+from voiceagent.calls.log.logged_speech import logged_speech
 from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.log.texts import Words
 from voiceagent.calls.log.timeline import Timeline
@@ -46,6 +47,14 @@ def with_entries(data: bytes, *entries: Any, at: int = 1) -> bytes:
     writer = LogWriter()
     lines = data.splitlines(keepends=True)
     return b"".join([*lines[:at], *(writer.entry(entry) for entry in entries), *lines[at:]])
+
+
+def test_the_wait_is_one_number_in_timeline_summary_and_scores():
+    data = reported(conversation())
+    *_, answer = drawn(data)["responses"]
+    assert answer["report"]["wait_ms"] == 200.0
+    assert summarise(data).turns[-1].waited_us == 200_000
+    assert logged_speech(data).waits_s[-1] == 0.2
 
 
 def test_turns_and_responses_have_their_words_and_whose_they_are():

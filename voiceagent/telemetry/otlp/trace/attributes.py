@@ -85,7 +85,6 @@ def turn_attributes(report: TurnReport) -> Attributes:
     counts, end_of_turn = report.counts, report.end_of_turn
     attributes: Attributes = {
         "voiceagent.turn.outcome": report.outcome,
-        "voiceagent.turn.wait_s": report.total_s,
         "voiceagent.turn.over_budget": report.over_budget,
         "voiceagent.preemptive.begun": counts.preemptive_attempts,
         "voiceagent.preemptive.used": counts.preemptive_hits,
@@ -95,6 +94,8 @@ def turn_attributes(report: TurnReport) -> Attributes:
         "voiceagent.prompt.tokens_read_after_turn": counts.prefilled_tokens,
         "voiceagent.thought.tokens": counts.thought_tokens,
     }
+    if report.wait_us is not None:
+        attributes["voiceagent.turn.wait_s"] = report.wait_us / 1e6
     for stage in report.stages:
         attributes[f"voiceagent.stage.{stage.name}_s"] = stage.duration_s
         if stage.hidden_us:
