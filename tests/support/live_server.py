@@ -16,8 +16,12 @@ from websockets.asyncio.client import ClientConnection, connect
 from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import ApiKeys
 from voiceagent.transports.live.http import live_routes
-from voiceagent.transports.live.websocket import LiveEndpoint, LiveOptions
+from voiceagent.transports.live.sessions import LiveOptions, LiveSessions
+from voiceagent.transports.live.webrtc import LiveWebRtcEndpoint
+from voiceagent.transports.live.websocket import LiveEndpoint
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
+from voiceagent.transports.webrtc.calls import WebRtcCalls
+from voiceagent.transports.webrtc.network import Network
 
 SEND_BUFFER_BYTES = 65_536
 PHRASE = "One moment."
@@ -30,9 +34,9 @@ class LiveServer(ScriptedServer):
         super().__init__(prepare)
         self.admission = Admission(keys)
         sidebands = Sidebands(self.find, self.admission, nowhere)
-        self.endpoint = LiveEndpoint(
-            self.open_call, lambda: None, self.admission, LiveOptions(PHRASE), sidebands=sidebands
-        )
+        self.sessions = LiveSessions(self.open_call, self.admission, LiveOptions(PHRASE))
+        self.endpoint = LiveEndpoint(self.sessions, lambda: None, self.admission, sidebands=sidebands)
+        self.webrtc = LiveWebRtcEndpoint(self.sessions, WebRtcCalls(Network()), lambda: None, self.admission)
 
     @property
     def url(self) -> str:
@@ -41,7 +45,7 @@ class LiveServer(ScriptedServer):
 
     async def hang_up(self, asked: CallAsked) -> bool:
         """End a session."""
-        return self.endpoint.end(asked)
+        return self.sessions.end(asked)
 
 
 @asynccontextmanager
@@ -51,7 +55,7 @@ async def serving(
     """Run a server during the block."""
     server = LiveServer(keys, prepare)
     routes = [
-        *live_routes(server.admission, server.hang_up),
+        *live_routes(server.admission, server.webrtc, server.hang_up),
         WebSocketRoute("/v1/live/sessions", server.endpoint.serve),
         WebSocketRoute("/v1/live/sessions/{session_id}/attach", server.endpoint.attach),
     ]

@@ -93,8 +93,10 @@ class Microphone(MediaStreamTrack):
 
 class RtcCaller:
     """One call. `events` holds all server events, `sound` the agent's voice [n] at 48 kHz. peer: its own,
-    where that has something before the voice.
+    where that has something before the voice. first: type of the first event.
     """
+
+    first = "session.created"
 
     def __init__(self, http: httpx.AsyncClient, peer: RTCPeerConnection | None = None) -> None:
         self.http = http
@@ -138,7 +140,7 @@ class RtcCaller:
         self.answer = answer
         known = self.reachable(answer)
         await self.peer.setRemoteDescription(RTCSessionDescription(known, "answer"))
-        await self.until("session.created")
+        await self.until(self.first)
 
     def reachable(self, answer: str) -> str:
         """Return the answer with the addresses that this caller can reach: all."""
@@ -212,6 +214,26 @@ class RtcCaller:
                 self._came.set()
         except MediaStreamError:
             pass
+
+
+class LiveRtcCaller(RtcCaller):
+    """A session of the Live API, requested as its clients do."""
+
+    first = "session.started"
+
+    async def connect(self, session: dict[str, Any] | None = None, **headers: str) -> None:
+        """Start a session."""
+        body = {"session": {"model": "m"} | (session or {})}
+        response = await self.http.post(
+            "/v1/live/sessions", json=body | await self.transport(), headers=headers
+        )
+        assert response.status_code == 201, response.text
+        self.location = response.headers["location"]
+        await self.accept(response.json()["transport"]["sdp"])
+
+    async def transport(self) -> dict[str, Any]:
+        """Return the field of a request with the offer of this caller."""
+        return {"transport": {"type": "webrtc", "sdp": await self.offer()}}
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.session.call import CallRefused, Client
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import answering, under_realtime
+from voiceagent.transports.webrtc.calls import WebRtcCalls
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import Network
 
@@ -30,7 +31,9 @@ class Site:
         self.calls: list[ScriptedCall] = []
         self.shared: list[str] = []
         self._full = full
-        webrtc = WebRtcEndpoint(self._open_call, self._open_call, admission, network, self._hang_up_elsewhere)
+        webrtc = WebRtcEndpoint(
+            self._open_call, self._open_call, admission, WebRtcCalls(network), self._hang_up_elsewhere
+        )
         secrets = SecretsEndpoint(admission, call_settings(instructions="Be kind."), self._share)
         routes = [
             Route("/calls", answering(webrtc.call), methods=["POST"]),

@@ -36,7 +36,10 @@ from voiceagent.session.call import CallRefused
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
 from voiceagent.transports.live.http import live_routes
-from voiceagent.transports.live.websocket import LiveEndpoint, LiveOptions
+from voiceagent.transports.live.sessions import LiveOptions, LiveSessions
+from voiceagent.transports.live.webrtc import PATH as LIVE_PATH
+from voiceagent.transports.live.webrtc import LiveWebRtcEndpoint
+from voiceagent.transports.live.websocket import LiveEndpoint
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import (
     SingleSlashes,
@@ -58,6 +61,7 @@ from voiceagent.transports.telephony.outbound.endpoint import OutboundEndpoint
 from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
 from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.routes import telephony_routes
+from voiceagent.transports.webrtc.calls import WebRtcCalls
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
 from voiceagent.transports.websocket import address_of, websocket_routes
@@ -140,11 +144,11 @@ class Routes:
             self._admission.others = self.shared
             self.shared.control_of = self._control_of
         self.sidebands = Sidebands(self.calls.find, self._admission, self._sideband_elsewhere, config.limits)
+        ice = network(config.webrtc, os.environ, config.source)
+        self._webrtc_calls = WebRtcCalls(ice, config.limits, metrics.datagrams_not_read.inc)
         self.webrtc = self._webrtc_endpoint()
         options = LiveOptions(config.agent.filler, keeps_calls=self.kept is not None)
-        self.live = LiveEndpoint(
-            self.calls.open, self.calls.check, self._admission, options, config.limits, self.sidebands
-        )
+        self.live = LiveSessions(self.calls.open, self._admission, options, config.limits)
 
     def _webrtc_endpoint(self) -> WebRtcEndpoint:
         """Return the endpoint of WebRTC calls."""
@@ -152,10 +156,9 @@ class Routes:
             self.calls.open,
             self.calls.open_transcription,
             self._admission,
-            network(self._config.webrtc, os.environ, self._config.source),
+            self._webrtc_calls,
             self._hang_up_elsewhere,
             self._config.limits,
-            self._metrics.datagrams_not_read.inc,
         )
 
     def _new_dialer(self) -> Dialer | None:
@@ -200,9 +203,7 @@ class Routes:
                 Route("/triage", self._triage_page),
                 Route("/triage.json", self._triage_json),
                 *websocket_routes("/v1/realtime", realtime.serve),
-                *live_routes(self._admission, self._hang_up_elsewhere),
-                *websocket_routes("/v1/live/sessions", self.live.serve),
-                WebSocketRoute("/v1/live/sessions/{session_id}/attach", self.live.attach),
+                *self._live_routes(),
                 under_realtime(api, self._admission),
                 *OutboundEndpoint(self.dialer, self._admission).routes(),
                 *calls_routes(self.kept, self._admission),
@@ -213,6 +214,17 @@ class Routes:
                 Mount("", unknown_path(api)),
             ],
         )
+
+    def _live_routes(self) -> list[BaseRoute]:
+        """Return the routes of the Live API."""
+        shared = self.calls.check, self._admission, self._limits
+        websocket = LiveEndpoint(self.live, *shared, self.sidebands)
+        webrtc = LiveWebRtcEndpoint(self.live, self._webrtc_calls, *shared)
+        return [
+            *live_routes(self._admission, webrtc, self._hang_up_elsewhere),
+            *websocket_routes(LIVE_PATH, websocket.serve),
+            WebSocketRoute(f"{LIVE_PATH}/{{session_id}}/attach", websocket.attach),
+        ]
 
     def ready(self, services: Services) -> None:
         """Start accepting calls."""

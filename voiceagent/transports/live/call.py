@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import MessageItem, ToolOutputItem
+from voiceagent.conversation.history import Item, MessageItem, ToolOutputItem
 from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.transports.connection import Ending
 from voiceagent.transports.limits import TransportLimits
@@ -70,7 +70,7 @@ class LiveCall:
         self._limits = limits
         self._end = end
         self._fixture = Fixture(call.handle, self._send)
-        self._muted = self._overflowing = self._reply_waits = False
+        self._muted = self._overflowing = self._reply_waits = self._continues = False
         self._usage_timer: asyncio.TimerHandle | None = None
         self.finished = asyncio.Event()
         self._phrase = phrase
@@ -81,36 +81,62 @@ class LiveCall:
         )
         client.on_notification = self._on_notification
 
-    def prepare(self) -> None:
-        """Apply the session's configuration. Raise RequestError."""
+    def prepare(self, history: Sequence[Item] = ()) -> None:
+        """Apply the session's configuration. history: conversation that it continues. Raise RequestError."""
         settings = to_call_settings(self._settings, self._call.settings)
         for server in settings.mcp_servers:
             self._check_server(self._call.mcp_refusal(server))
         self._call.handle(ev.SettingsChanged(settings))
         self._client.output_format = settings.output_format
-        for item in self._settings.start.input or ():
-            self._call.handle(ev.ItemCreated(initial_item(item, new_id("item"))))
+        given = self._settings.start.input or ()
+        items = (*history, *(initial_item(item, new_id("item")) for item in given))
+        for item in items:
+            self._call.handle(ev.ItemCreated(item))
+        self._continues = bool(items)
 
     def begin(self) -> None:
         """Begin the session. One with a history is a continuation, and is not greeted."""
         self._client.begin()
         self._send("session.started", self._settings.event.event_id, session=self._session)
-        self._call.begin(greet=not self._settings.start.input)
+        if self._client.permissions.restricted:
+            self._client.send_notice("data_channel_permissions", self._client.permissions.describe())
+        self._call.begin(greet=not self._continues)
         self._usage_timer = asyncio.get_running_loop().call_later(USAGE_S, self._report_usage)
 
     def take(self, message: str | bytes) -> None:
         """Carry out one event, as JSON text."""
         try:
             # Fast path: 50 appends a second go straight to the session.
-            samples = append_sound(message, self._call.settings.input_format, _APPENDS)
+            samples = None
+            if not self._settings.negotiated:
+                samples = append_sound(message, self._call.settings.input_format, _APPENDS)
             if samples is None:
-                self.carry_out(decode(message, self._limits))
+                self._take_event(decode(message, self._limits))
             else:
                 self._hear(samples)
         except RequestError as error:
             self.refuse(error)
         except InputOverflow as overflow:
             self._drop(overflow)
+
+    def hear(self, samples: Samples, made: bool = False) -> None:
+        """Push audio that did not come in events; see `ControlledCall.hear`."""
+        try:
+            self._hear(samples, made)
+        except InputOverflow as overflow:
+            self._drop(overflow)
+
+    def _take_event(self, event: wire.ClientEvent) -> None:
+        """Carry out an event of the session's own connection."""
+        try:
+            self._client.permissions.check_client_event(event.type)
+            if self._settings.negotiated and isinstance(event, wire.AudioAppend):
+                message = "the caller's audio comes over the media connection, not in events"
+                raise RequestError("invalid_value", message, "type")
+        except RequestError as error:
+            error.client_event_id = event.event_id
+            raise
+        self.carry_out(event)
 
     def carry_out(self, event: wire.ClientEvent) -> None:
         """Carry out an event. Raise RequestError, InputOverflow."""
@@ -171,12 +197,12 @@ class LiveCall:
                 message = "the session has started already; a connection has one"
                 raise RequestError("session_already_started", message, "type")
 
-    def _hear(self, samples: Samples) -> None:
+    def _hear(self, samples: Samples, made: bool = False) -> None:
         if self._client.sidebands:
             self._client.reflect_input(samples, self._call.settings.input_format.rate_hz)
         if self._muted or self._fixture.is_playing:
             samples = np.zeros_like(samples)
-        self._call.hear(samples)
+        self._call.hear(samples, made)
         self._client.received_s += len(samples) / self._call.settings.input_format.rate_hz
         self._overflowing = False
 

@@ -13,25 +13,36 @@ from audio.resample import Resampler
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.transports.live.protocol.encode import Encoder, Event
+from voiceagent.transports.live.protocol.permissions import Permissions
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.protocol.encode import to_json
 from voiceagent.transports.realtime.sidebands.endpoint import Attached
+from voiceagent.transports.webrtc.output import AudioOutput
 
+EVERYTHING = Permissions(None)
 REFLECTED = AudioFormat.PCM_24K
 """Format of audio for sidebands."""
 
 
 class LiveClient:
-    """Client of a session over WebSocket.
+    """Client of a session.
 
-    clock: monotonic seconds; the session's timeline begins with `begin`. received_s: position in the caller's
-    audio. `on_notification` is called with each notification after its events were sent. Set `encoder` before
-    the call begins, and `open_sideband` once it has begun. sidebands: their queues.
+    clock: monotonic seconds; the session's timeline begins with `begin`. output: sends the agent's audio if
+    it is not in events, as over WebRTC. permissions: events that it may receive. received_s: position in the
+    caller's audio. `on_notification` is called with each notification after its events were sent. Set
+    `encoder` before the call begins, and `open_sideband` once it has begun. sidebands: their queues.
     """
 
     encoder: Encoder
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        output: AudioOutput | None = None,
+        permissions: Permissions = EVERYTHING,
+    ) -> None:
+        self.output = output
+        self.permissions = permissions
         self.outbox: Outbox[str] = Outbox()
         self.sidebands: list[Outbox[str]] = []
         self.open_sideband: Callable[[], Attached] | None = None
@@ -58,11 +69,18 @@ class LiveClient:
         for event in self.encoder.encode(notification, self.now_ms, self.received_s):
             self.send(event)
         self.on_notification(notification)
+        match notification:
+            case notify.NotifyResponseEnded(response_id=ended) if self.output is not None:
+                if self.output.is_playing(ended):
+                    self.output.stop()
 
     def play(self, response_id: str, frame: Samples) -> None:
         """Send the agent's audio, int16 mono at the rate of the session's format, and the words in it."""
-        sound = b64encode_as_string(encode_sound(frame, self.output_format))
-        self.outbox.put(f'{{"type":"session.output_audio.delta","delta":"{sound}"}}', sound=True)
+        if self.output is not None:
+            self.output.play(response_id, frame)
+        else:
+            sound = b64encode_as_string(encode_sound(frame, self.output_format))
+            self.outbox.put(f'{{"type":"session.output_audio.delta","delta":"{sound}"}}', sound=True)
         if self.sidebands:
             self._reflect_output(frame)
         for event in self.encoder.on_audio(len(frame) / self.output_format.rate_hz, self.now_ms):
@@ -71,6 +89,8 @@ class LiveClient:
     def clear(self) -> None:
         """Drop unsent audio. The API has no event to drop audio at the client."""
         self.outbox.drop_sound()
+        if self.output is not None:
+            self.output.stop()
 
     def report(self, turn: TurnReport) -> None:
         """Do nothing: the API has no event for it."""
@@ -80,11 +100,21 @@ class LiveClient:
         text = to_json(event)
         if event["type"] == "error":
             # an empty queue is false
-            (self.outbox if self._asking is None else self._asking).put(text)
+            if self._asking is not None:
+                self._asking.put(text)
+            elif self.permissions.allows_server_event(event):
+                self.outbox.put(text)
             return
-        self.outbox.put(text)
+        if self.permissions.allows_server_event(event):
+            self.outbox.put(text)
         for sideband in self.sidebands:
             sideband.put(text)
+
+    def send_notice(self, code: str, message: str) -> None:
+        """Send an `info` event to the client alone."""
+        event = self.encoder.event("info", code=code, message=message)
+        if self.permissions.allows_server_event(event):
+            self.outbox.put(to_json(event))
 
     @contextmanager
     def answering(self, sideband: Outbox[str]) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""HTTP requests of the Live API: hanging up, and clear refusals of what is not served."""
+"""HTTP requests of the Live API: sessions over WebRTC, hanging up, and clear refusals of the rest."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voiceagent.access.access_control import Admission, CallAsked
-from voiceagent.transports.realtime.http import answering
+from voiceagent.transports.live.webrtc import PATH, LiveWebRtcEndpoint
+from voiceagent.transports.realtime.http import answering, cross_origin
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.websocket import address_of
 
-PATH = "/v1/live/sessions"
-SERVED = f"a WebSocket at {PATH}, sidebands at {PATH}/{{id}}/attach, and POST {PATH}/{{id}}/hangup"
+SERVED = f"a WebSocket and POST at {PATH}, sidebands at {PATH}/{{id}}/attach, and POST {PATH}/{{id}}/hangup"
 
 
-def live_routes(admission: Admission, hang_up: Callable[[CallAsked], Awaitable[bool]]) -> list[BaseRoute]:
+def live_routes(
+    admission: Admission, webrtc: LiveWebRtcEndpoint, hang_up: Callable[[CallAsked], Awaitable[bool]]
+) -> list[BaseRoute]:
     """Return the routes of requests. hang_up: ends a session of any process, or returns False."""
 
     async def end(request: Request) -> Response:
@@ -29,9 +31,11 @@ def live_routes(admission: Admission, hang_up: Callable[[CallAsked], Awaitable[b
             raise RequestError("call_not_found", f"there is no session {asked.call_id}", "session_id")
         return Response(status_code=200)
 
+    pages = [cross_origin(admission)]
+    methods = ["POST", "OPTIONS"]  # OPTIONS: for the middleware
     return [
-        Route(f"{PATH}/{{session_id}}/hangup", answering(end), methods=["POST"]),
-        Route(PATH, _not_served, methods=["POST"]),
+        Route(PATH, answering(webrtc.create), methods=methods, middleware=pages),
+        Route(f"{PATH}/{{session_id}}/hangup", answering(end), methods=methods, middleware=pages),
         Route(f"{PATH}/{{session_id}}/{{action}}", _not_served, methods=["GET", "POST"]),
     ]
 

@@ -9,24 +9,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from starlette.websockets import WebSocket
 
-from voiceagent.access.access_control import Admission, Admitted, CallAsked
+from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
-from voiceagent.session.call import CallRefused, OpenCall, new_id
+from voiceagent.session.call import CallRefused, new_id
 from voiceagent.transports.connection import Connection, Disconnected
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
-from voiceagent.transports.live.call import LiveCall
 from voiceagent.transports.live.client import LiveClient
 from voiceagent.transports.live.protocol.client_events import SessionStart
 from voiceagent.transports.live.protocol.decode import decode
-from voiceagent.transports.live.protocol.delegations import Delegations
-from voiceagent.transports.live.protocol.encode import Encoder
-from voiceagent.transports.live.protocol.session_object import ResponsesDelegation
-from voiceagent.transports.live.protocol.settings import live_settings
-from voiceagent.transports.live.sideband import attach
+from voiceagent.transports.live.sessions import LiveSessions, Start, check_secret
 from voiceagent.transports.realtime.http import deny
 from voiceagent.transports.realtime.protocol.encode import to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
@@ -39,37 +33,24 @@ MAX_REFUSED = 16
 """Refused events before the session has started. One more closes the connection."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveOptions:
-    """Options of the sessions. phrase: automatic acknowledgement of a delegation, "" for none. keeps_calls:
-    calls are recorded, so that `store` can be honoured.
-    """
-
-    phrase: str = ""
-    keeps_calls: bool = False
-
-
 class LiveEndpoint:
-    """Endpoint of Live sessions. check: raises CallRefused if a new call would be refused now. limits: of
-    each session. sidebands: of all calls.
+    """Endpoint of Live sessions over WebSockets. sessions: all of this process. check: raises CallRefused if
+    a new call would be refused now. limits: of each session. sidebands: of all calls.
     """
 
     def __init__(
         self,
-        open_call: OpenCall,
+        sessions: LiveSessions,
         check: Callable[[], None],
         admission: Admission,
-        options: LiveOptions,
         limits: TransportLimits = USUAL_LIMITS,
         sidebands: Sidebands | None = None,
     ) -> None:
         self._sidebands = sidebands
-        self._open_call = open_call
+        self._sessions = sessions
         self._check = check
         self._admission = admission
-        self._options = options
         self._limits = limits
-        self._sessions: dict[str, LiveCall] = {}
 
     async def serve(self, websocket: WebSocket) -> None:
         """Serve one connection, from its handshake to the end of its session: the endpoint of a
@@ -79,7 +60,7 @@ class LiveEndpoint:
         session_id = new_id(LIVE_PREFIX.rstrip("_"))
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
-            _check_secret(caller)
+            check_secret(caller)
             self._check()
             call_over = await self._admission.begin_call(caller, session_id)
         except NotAdmitted as refused:
@@ -108,16 +89,6 @@ class LiveEndpoint:
             await deny(websocket, 404, "call_not_found", f"there is no session {shorten(session_id)}")
             return
         await self._sidebands.serve(websocket, caller, session_id)
-
-    def end(self, asked: CallAsked) -> bool:
-        """End a session of this process. Return False if it does not run here, or if the caller may not end
-        it.
-        """
-        session = self._sessions.get(asked.call_id)
-        if session is None or not self._admission.may_control(asked):
-            return False
-        session.end()
-        return True
 
     async def _serve(self, session_id: str, wire: WebSocketWire, traceparent: str) -> None:
         await wire.open()
@@ -149,46 +120,22 @@ class LiveEndpoint:
         if not isinstance(event, SessionStart):
             message_text = "the session has not started; send session.start first"
             raise RequestError("session_not_started", message_text, "type", event.event_id)
-        if event.session.store and not self._options.keeps_calls:
-            message_text = "session.store is true, but this server keeps no calls ([calls]); leave it out"
-            raise RequestError("not_supported", message_text, "session.store", event.event_id)
         return event
 
     async def _run(self, session_id: str, event: SessionStart, wire: WebSocketWire, traceparent: str) -> None:
         """Run the session until it ends. Raise CallRefused, RequestError before it has started."""
-        client = LiveClient(time.monotonic)
-        call = self._open_call(session_id, client, event.session.model)
+        client, start = LiveClient(time.monotonic), Start(event)
+        call = self._sessions.open(session_id, client, start, traceparent)
         try:
-            call.join_trace(traceparent)
-            expires_at = round(time.time() + self._limits.max_call_s)
-            settings = live_settings(session_id, expires_at, event, call.settings)
-            delegation = settings.delegation
-            model = event.session.model
-            if isinstance(delegation, ResponsesDelegation):
-                model = delegation.responses.model
-            delegations = Delegations(delegation.type, model, new_id)
-            client.encoder = Encoder(delegations, lambda: call.items, time.time())
             connection = Connection(wire, client.outbox, call, limits=self._limits)
-            phrase = self._options.phrase
-            session = LiveCall(call, client, settings, delegations, phrase, self._limits, connection.end)
-            session.prepare()
+            session = self._sessions.prepare(session_id, call, client, start, connection.end)
         except BaseException:
             await call.close("the session could not start")
             raise
-        self._sessions[session_id] = session
-        client.open_sideband = lambda: attach(call, client, session, self._limits)
         try:
             await connection.run(session)
         finally:
-            session.finish()
-            del self._sessions[session_id]
-
-
-def _check_secret(caller: Admitted) -> None:
-    """Raise NotAdmitted for a client secret with a Realtime session, which cannot be enforced here."""
-    if caller.session:
-        message = "this client secret prescribes a session of the Realtime API; it opens no Live session"
-        raise NotAdmitted(403, "wrong_client_secret", message)
+            self._sessions.remove(session_id)
 
 
 async def _refuse(wire: WebSocketWire, error: RequestError) -> None:

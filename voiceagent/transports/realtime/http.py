@@ -84,7 +84,7 @@ def to_object(text: str | bytes, name: str, limits: EventLimits) -> dict[str, An
 def under_realtime(routes: list[Route], admission: Admission) -> Mount:
     """Return the routes under `/v1/realtime/`. Pages of other sites may use them if they may make calls."""
     app = Router(routes, default=unknown_path(routes))
-    return Mount(_PATH, app, middleware=[_cross_origin(admission)])
+    return Mount(_PATH, app, middleware=[cross_origin(admission)])
 
 
 def under_v1(routes: list[Route], admission: Admission) -> Mount:
@@ -92,10 +92,11 @@ def under_v1(routes: list[Route], admission: Admission) -> Mount:
 
     routes: the routes of `under_realtime`.
     """
-    return Mount("/v1", unknown_path(routes), middleware=[_cross_origin(admission)])
+    return Mount("/v1", unknown_path(routes), middleware=[cross_origin(admission)])
 
 
-def _cross_origin(admission: Admission) -> Middleware:
+def cross_origin(admission: Admission) -> Middleware:
+    """Return the middleware by which pages of other sites may use a route if they may make calls."""
     rules = admission.rules
     return Middleware(
         CORSMiddleware,

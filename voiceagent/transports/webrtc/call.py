@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
-from typing import Any, Never
+from typing import Never, Protocol
 
 from aiortc import (
     RTCBundlePolicy,
@@ -22,9 +22,9 @@ from audio.pcm import AudioFormat, Samples
 from voiceagent.conversation.events import SettingsChanged
 from voiceagent.session.call import Call, CallRefused
 from voiceagent.session.references import weak_callback
-from voiceagent.transports.connection import Connection, Ending
+from voiceagent.transports.connection import Connection, Ending, Handler
 from voiceagent.transports.limits import Allowance, TransportLimits
-from voiceagent.transports.realtime.call import RealtimeCall
+from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.webrtc import sdp
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
@@ -38,10 +38,10 @@ from voiceagent.transports.webrtc.aiortc_internals import (
     ice_connection,
 )
 from voiceagent.transports.webrtc.aiortc_sctp_internals import LimitedEvents, drop_unsendable
-from voiceagent.transports.webrtc.client import WebRtcClient
 from voiceagent.transports.webrtc.line import WebRtcLine
 from voiceagent.transports.webrtc.media import CALLER_HZ, RTP_HZ, CallerAudio
 from voiceagent.transports.webrtc.network import Network
+from voiceagent.transports.webrtc.output import AudioOutput
 from voiceagent.transports.webrtc.rtp import RtpPacket
 from voiceagent.transports.webrtc.telephone_events import EventReceiver
 from voiceagent.transports.webrtc.wire import DataChannelWire
@@ -51,36 +51,43 @@ _REPORT_S = 2.0
 """Interval of reading the caller's RTCP reports, for loss and delay."""
 
 
-class WebRtcCall:
-    """One call: `answer` once, then `run` until its end. `hang_up` ends it.
+class MediaHandler(Handler, Protocol):
+    """Handler of a protocol whose audio is not in its events."""
 
-    sockets: its UDP sockets. session: fields of the session that it begins with. limits: of the call.
+    def hear(self, samples: Samples, made: bool = False) -> None:
+        """Push the caller's audio; see `ControlledCall.hear`. Handles overflow."""
+
+
+class WebRtcCall:
+    """One call: `answer` once, then `run` until its end. `end` ends it.
+
+    output, outbox: of its client. sockets: its UDP sockets. limits: of the call.
     """
 
     def __init__(
         self,
         call: Call,
-        client: WebRtcClient,
+        output: AudioOutput,
+        outbox: Outbox[str],
         network: Network,
         sockets: UdpSockets,
-        session: dict[str, Any],
         limits: TransportLimits,
     ) -> None:
         self._call = call
-        self._client = client
+        self._output = output
         self._network = network
         self._sockets = sockets
         self._limits = limits
-        client.played = weak_callback(call.played)
+        output.played = weak_callback(call.played)
         formats = replace(call.settings, input_format=AudioFormat.PCM_16K, output_format=AudioFormat.PCM_24K)
         call.handle(SettingsChanged(formats))
         self._peer = RTCPeerConnection(
             RTCConfiguration(iceServers=list(network.servers), bundlePolicy=RTCBundlePolicy.MAX_BUNDLE)
         )
         self._wire = DataChannelWire(self._peer)
-        self._connection = Connection(self._wire, client.outbox, call, limits=limits)
-        self._realtime = RealtimeCall(call, client, session, sound_apart=True, limits=limits)
-        self._line = WebRtcLine(client.voice)
+        self._connection = Connection(self._wire, outbox, call, limits=limits)
+        self._handler: MediaHandler | None = None
+        self._line = WebRtcLine(output.voice)
         self._events, self._keys = EventReceiver(), 0
         call.use_line(self._line)
         self._audio = CallerAudio(weak_callback(self._hear), time.monotonic, weak_callback(self._hear_gap))
@@ -136,7 +143,7 @@ class WebRtcCall:
         event_types = frozenset(() if event_type is None else (event_type,))
         SoundIn(voice, weak_callback(self._take), self._limits.max_streams, allowance, event_types)
         out = SoundOut(voice)
-        self._client.voice.send, self._client.voice.send_as = out.send, out.send_as
+        self._output.voice.send, self._output.voice.send_as = out.send, out.send_as
         answer = self._peer.localDescription.sdp
         if event_type is not None:
             self._line.event_type = event_type
@@ -146,18 +153,18 @@ class WebRtcCall:
             answer = sdp.with_announced_address(answer, self._network.announced_address)
         return answer
 
-    async def run(self) -> None:
+    async def run(self, handler: MediaHandler) -> None:
         """Run the call to its end, and end it."""
-        # before the caller connects: until then a sideband may change the session
-        self._realtime.prepare()
+        self._handler = handler
         try:
-            await self._connection.run(self._realtime, self._follow_reports())
+            await self._connection.run(handler, self._follow_reports())
         finally:
+            self._handler = None
             await self._stop()
 
-    def hang_up(self, reason: str) -> None:
-        """End the call. Idempotent."""
-        self._connection.end(Ending(reason, "hung_up_by_id", 1000))
+    def end(self, ending: Ending) -> None:
+        """End the call. Only the first ending counts."""
+        self._connection.end(ending)
 
     async def discard(self) -> None:
         """Release a call that `answer` has failed for."""
@@ -176,7 +183,7 @@ class WebRtcCall:
             for sender in self._peer.getSenders():
                 for stats in (await sender.getStats()).values():
                     if isinstance(stats, RTCRemoteInboundRtpStreamStats):
-                        self._client.reported(
+                        self._output.reported(
                             stats.roundTripTime, stats.jitter / RTP_HZ, stats.fractionLost / 256
                         )
 
@@ -206,12 +213,12 @@ class WebRtcCall:
 
     def _hear(self, samples: Samples) -> None:
         # packets may arrive before DTLS has verified the caller
-        if self._wire.connected:
-            self._realtime.hear(samples)
+        if self._wire.connected and self._handler is not None:
+            self._handler.hear(samples)
 
     def _hear_gap(self, samples: Samples) -> None:
-        if self._wire.connected:
-            self._realtime.hear(samples, made=True)
+        if self._wire.connected and self._handler is not None:
+            self._handler.hear(samples, made=True)
 
 
 def _refused(message: str) -> RequestError:

@@ -7,13 +7,10 @@ call's `Location`. `POST /v1/realtime/calls/{id}/hangup` ends it.
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,20 +18,14 @@ from starlette.responses import Response
 from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.session.call import OpenCall, new_id
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
+from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.http import to_object, wants_transcription
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.limits import check_object
 from voiceagent.transports.realtime.protocol.session_settings import merge_given
-from voiceagent.transports.webrtc.aioice_internals import UdpSockets
-from voiceagent.transports.webrtc.call import WebRtcCall
+from voiceagent.transports.webrtc.calls import WebRtcCalls
 from voiceagent.transports.webrtc.client import WebRtcClient
-from voiceagent.transports.webrtc.network import Network
 from voiceagent.transports.websocket import address_of
-
-log = structlog.get_logger()
-
-REMEMBERED_CALLS = 1_000
-"""Ended calls for which a hang-up still succeeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +38,8 @@ class _CallRequest:
 
 
 class WebRtcEndpoint:
-    """Endpoint of WebRTC calls. hang_up_elsewhere: ends a call of another process; returns False if there is
-    none. on_unreadable: called for each datagram that is invalid STUN.
+    """Endpoint of Realtime calls over WebRTC. calls: all WebRTC calls of this process. hang_up_elsewhere:
+    ends a call of another process; returns False if there is none.
     """
 
     def __init__(
@@ -56,21 +47,16 @@ class WebRtcEndpoint:
         open_call: OpenCall,
         open_transcription: OpenCall,
         admission: Admission,
-        network: Network,
+        calls: WebRtcCalls,
         hang_up_elsewhere: Callable[[CallAsked], Awaitable[bool]],
         limits: TransportLimits = USUAL_LIMITS,
-        on_unreadable: Callable[[], None] = lambda: None,
     ) -> None:
         self._open_call = open_call
         self._open_transcription = open_transcription
         self._admission = admission
-        self._network = network
-        self._sockets = UdpSockets(network.ports, on_unreadable)
+        self._calls = calls
         self._hang_up_elsewhere = hang_up_elsewhere
         self._limits = limits
-        self._calls: dict[str, WebRtcCall] = {}
-        self._ended: deque[str] = deque(maxlen=REMEMBERED_CALLS)
-        self._running: set[asyncio.Task[None]] = set()
 
     async def call(self, request: Request) -> Response:
         """Answer an offer. Raise NotAdmitted, CallRefused, RequestError."""
@@ -91,7 +77,8 @@ class WebRtcEndpoint:
             call_over()
             raise
         call.join_trace(request.headers.get("traceparent", ""))
-        connection = WebRtcCall(call, client, self._network, self._sockets, session, self._limits)
+        connection = self._calls.new(call, client.output, client.outbox)
+        handler = RealtimeCall(call, client, session, sound_apart=True, limits=self._limits)
         try:
             merge_given(session, call.settings)
             answer = await connection.answer(
@@ -101,7 +88,9 @@ class WebRtcEndpoint:
             call_over()
             await connection.discard()
             raise
-        self._start(call_id, connection, call_over)
+        # before the caller connects: until then a sideband may change the session
+        handler.prepare()
+        self._calls.start(call_id, connection, handler, call_over)
         location = {"Location": f"/v1/realtime/calls/{call_id}"}
         return Response(answer, 201, location, media_type="application/sdp")
 
@@ -116,31 +105,8 @@ class WebRtcEndpoint:
         return Response(status_code=200)
 
     def end(self, asked: CallAsked) -> bool:
-        """End a call of this process. Return True also for a call that has already ended: clients may close
-        the connection and hang up as well.
-        """
-        if not self._admission.may_control(asked):
-            return False
-        connection = self._calls.get(asked.call_id)
-        if connection is not None:
-            connection.hang_up("the client hung up")
-        return connection is not None or asked.call_id in self._ended
-
-    def _start(self, call_id: str, connection: WebRtcCall, call_over: Callable[[], None]) -> None:
-        async def run() -> None:
-            try:
-                await connection.run()
-            except Exception:
-                log.exception("connection_failed", call=call_id)
-            finally:
-                call_over()
-                del self._calls[call_id]
-                self._ended.append(call_id)
-
-        self._calls[call_id] = connection
-        task = asyncio.create_task(run(), name=f"webrtc {call_id}")
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        """End a call of this process, or return True for one that has ended."""
+        return self._admission.may_control(asked) and self._calls.hang_up(asked.call_id)
 
 
 async def _parse_request(request: Request, limits: TransportLimits) -> _CallRequest:

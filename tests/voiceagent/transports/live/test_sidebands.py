@@ -90,7 +90,7 @@ async def test_hangup_closes_the_session() -> None:
         assert (await http.post(f"{url}/live_0/hangup")).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["", "/live_0/fork", "/live_0/accept", "/live_0/reject", "/live_0/refer"])
+@pytest.mark.parametrize("path", ["/live_0/fork", "/live_0/accept", "/live_0/reject", "/live_0/refer"])
 async def test_requests_that_are_not_served_say_what_is(path: str) -> None:
     async with session() as (server, _), httpx.AsyncClient(trust_env=False) as http:
         answer = await http.post(server.url.replace("ws", "http", 1) + path, json={})

@@ -25,7 +25,7 @@ class Encoder:
     def __init__(
         self, delegations: Delegations, items: Callable[[], Sequence[Item]], started_at: float
     ) -> None:
-        self._delegations = delegations
+        self.delegations = delegations
         self._items = items
         self._started_at = started_at
         self._numbers: Iterator[int] = count(1)
@@ -77,18 +77,18 @@ class Encoder:
         match notification:
             case notify.NotifyResponseStarted(response_id, in_conversation=True, beside=False):
                 # a filler is no continuation
-                return self._numbered(self._delegations.on_response_started(response_id, unix_s))
+                return self._numbered(self.delegations.on_response_started(response_id, unix_s))
             case notify.NotifyResponseText(item_id=item_id, text=text):
                 self._message = item_id
                 self._output.on_text(text)
-                return self._numbered(self._delegations.on_text(notification))
+                return self._numbered(self.delegations.on_text(notification))
             case notify.NotifyToolCall():
-                return self._numbered(self._delegations.on_tool_call(notification, now_ms, unix_s))
+                return self._numbered(self.delegations.on_tool_call(notification, now_ms, unix_s))
             case notify.NotifyResponseEnded(status=status, beside=False):
                 cut = status == "cancelled"
                 played = self._output.on_cut(self._played(), now_ms) if cut else self._output.on_sent(now_ms)
                 events = self._transcript(_OUTPUT, played)
-                return events + self._numbered(self._delegations.on_response_ended(notification))
+                return events + self._numbered(self.delegations.on_response_ended(notification))
         return []
 
     def _played(self) -> str:

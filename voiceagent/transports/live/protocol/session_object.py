@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
+from voiceagent.transports.live.protocol.permissions import ClientConfig
 from voiceagent.transports.realtime.protocol.errors import Wire
 from voiceagent.transports.realtime.protocol.session_object import (
     FunctionTool as RealtimeFunctionTool,
@@ -197,6 +198,7 @@ class AssistantMessage(_Message):
 
 InitialItem = Annotated[InputMessage | AssistantMessage, Field(discriminator="role")]
 _NO_DATA_CHANNEL = "it restricts WebRTC's data channel, and this is a WebSocket; leave it out"
+_NO_FORMAT = "WebRTC negotiates the format of audio itself; leave it out"
 _NO_TRIGGERS = "there is no Decisions API here; allowed: an empty list"
 Triggers = Annotated[list[Any] | None, _none_but(_NO_TRIGGERS, [])]
 
@@ -206,13 +208,26 @@ class SessionConfig(Wire):
 
     model: str
     audio: Audio | None = None
-    client: Annotated[None, _none_but(_NO_DATA_CHANNEL)] = None
+    client: Annotated[ClientConfig | None, _none_but(_NO_DATA_CHANNEL)] = None
     delegation: Delegation | None = None
     input: Annotated[list[InitialItem], Field(max_length=MAX_HISTORY, fail_fast=True)] | None = None
     instructions: str | None = None
     safety_identifier: str | None = None
     store: bool | None = None
     triggers: Triggers = None
+
+
+class MediaAudio(Audio):
+    """Field `audio` of a session whose transport negotiates the format."""
+
+    format: Annotated[Format | None, _none_but(_NO_FORMAT)] = None
+
+
+class MediaSessionConfig(SessionConfig):
+    """Field `session` of a request for a session over WebRTC."""
+
+    audio: MediaAudio | None = None
+    client: ClientConfig | None = None
 
 
 class SessionUpdateConfig(Wire):

@@ -12,6 +12,7 @@ from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, CallSettings
 from voiceagent.transports.live.protocol.client_events import SessionStart
 from voiceagent.transports.live.protocol.session_object import (
     ACKNOWLEDGEMENT_DELAY_MS,
+    Audio,
     ClientDelegation,
     Format,
     InitialItem,
@@ -48,6 +49,7 @@ _SECRET = {"headers", "authorization"}
 class LiveSettings:
     """Configuration of one session. event: the one that started it. instructions: the frontend's.
     delegation: in force; its model is only shown. appended: instructions that were appended later.
+    negotiated: the transport negotiated the format of audio, so that it is not shown.
     """
 
     session_id: str
@@ -56,6 +58,7 @@ class LiveSettings:
     instructions: str
     delegation: ClientDelegation | ResponsesDelegation
     appended: tuple[str, ...] = ()
+    negotiated: bool = False
 
     @property
     def start(self) -> SessionConfig:
@@ -100,30 +103,30 @@ class LiveSettings:
 
 
 def live_settings(
-    session_id: str, expires_at: int, event: SessionStart, defaults: CallSettings
+    session_id: str, expires_at: int, event: SessionStart, defaults: CallSettings, negotiated: bool = False
 ) -> LiveSettings:
-    """Return the settings of a session that starts. defaults: the call's settings."""
+    """Return the settings of a session that starts. defaults: the call's settings. negotiated: see
+    `LiveSettings`.
+    """
     delegation = event.session.delegation or ClientDelegation()
     assert isinstance(delegation, ClientDelegation | ResponsesDelegation)
     given = (event.session.instructions or "").strip()
-    return LiveSettings(session_id, expires_at, event, given or defaults.instructions, delegation)
+    instructions = given or defaults.instructions
+    return LiveSettings(session_id, expires_at, event, instructions, delegation, negotiated=negotiated)
 
 
 def to_call_settings(live: LiveSettings, call: CallSettings) -> CallSettings:
     """Return the call's settings for a session that starts. Raise RequestError."""
     audio = live.start.audio
-    audio_format = AudioFormat.PCM_24K
-    if audio is not None and audio.format is not None:
-        audio_format = _to_format(audio.format)
+    formats = {} if live.negotiated else _formats(audio)
     voice = voice_name(audio.output.voice) if audio is not None and audio.output is not None else None
     call = replace(
         call,
         model=live.start.model,
-        input_format=audio_format,
-        output_format=audio_format,
         output_modality="audio",
         voice=voice or call.voice,
         transcribe=True,
+        **formats,
     )
     return with_backend(live, call, instructions=True)
 
@@ -162,12 +165,13 @@ def show_session(live: LiveSettings, call: CallSettings) -> dict[str, Any]:
     """Return the session as events show it, with this server's defaults."""
     shown: dict[str, Any] = live.start.model_dump(mode="json", exclude_none=True)
     given = shown.get("audio", {}).get("output", {}).get("voice")
+    audio_format = {} if live.negotiated else {"format": _show_format(call.input_format)}
     return shown | {
         "id": live.session_id,
         "expires_at": live.expires_at,
         "status": "active",
         "instructions": live.instructions,
-        "audio": {"format": _show_format(call.input_format), "output": {"voice": given or call.voice}},
+        "audio": audio_format | {"output": {"voice": given or call.voice}},
         "delegation": _show_delegation(live),
         "store": bool(live.start.store),
     }
@@ -190,6 +194,12 @@ def _show_responses(responses: Responses) -> dict[str, Any]:
     if choice is not None and choice not in ("auto", "none", "required"):
         shown["tool_choice"] = {"type": "function", "name": choice}
     return shown
+
+
+def _formats(audio: Audio | None) -> dict[str, Any]:
+    """Return the settings for the format of a WebSocket's audio."""
+    given = AudioFormat.PCM_24K if audio is None or audio.format is None else _to_format(audio.format)
+    return {"input_format": given, "output_format": given}
 
 
 def _to_format(wire: Format) -> AudioFormat:

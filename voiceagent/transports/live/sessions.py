@@ -1,0 +1,116 @@
+"""The running Live sessions of a process, over any transport."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from voiceagent.access.access_control import Admission, Admitted, CallAsked
+from voiceagent.access.requester import NotAdmitted
+from voiceagent.conversation.history import Item
+from voiceagent.session.call import Call, OpenCall, new_id
+from voiceagent.transports.connection import Ending
+from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
+from voiceagent.transports.live.call import LiveCall
+from voiceagent.transports.live.client import LiveClient
+from voiceagent.transports.live.protocol.client_events import SessionStart
+from voiceagent.transports.live.protocol.delegations import Delegations
+from voiceagent.transports.live.protocol.encode import Encoder
+from voiceagent.transports.live.protocol.session_object import ResponsesDelegation
+from voiceagent.transports.live.protocol.settings import live_settings
+from voiceagent.transports.live.sideband import attach
+from voiceagent.transports.realtime.protocol.errors import RequestError
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOptions:
+    """Options of the sessions. phrase: automatic acknowledgement of a delegation, "" for none. keeps_calls:
+    calls are recorded, so that `store` can be honoured.
+    """
+
+    phrase: str = ""
+    keeps_calls: bool = False
+
+
+class Start(NamedTuple):
+    """The start of a session. event: the client's, with its configuration. history: conversation that it
+    continues, in addition to the configuration's.
+    """
+
+    event: SessionStart
+    history: tuple[Item, ...] = ()
+
+
+class LiveSessions:
+    """The sessions of one process. limits: of each."""
+
+    def __init__(
+        self,
+        open_call: OpenCall,
+        admission: Admission,
+        options: LiveOptions,
+        limits: TransportLimits = USUAL_LIMITS,
+    ) -> None:
+        self._open_call = open_call
+        self._admission = admission
+        self._options = options
+        self._limits = limits
+        self._sessions: dict[str, LiveCall] = {}
+
+    def open(self, session_id: str, client: LiveClient, start: Start, traceparent: str) -> Call:
+        """Open the call of a session. Raise RequestError, CallRefused."""
+        session = start.event.session
+        if session.store and not self._options.keeps_calls:
+            message = "session.store is true, but this server keeps no calls ([calls]); leave it out"
+            raise RequestError("not_supported", message, "session.store", start.event.event_id)
+        call = self._open_call(session_id, client, session.model)
+        call.join_trace(traceparent)
+        delegations = Delegations("client", session.model, new_id)
+        if isinstance(session.delegation, ResponsesDelegation):
+            delegations = Delegations("responses", session.delegation.responses.model, new_id)
+        client.encoder = Encoder(delegations, lambda: call.items, time.time())
+        return call
+
+    def prepare(
+        self,
+        session_id: str,
+        call: Call,
+        client: LiveClient,
+        start: Start,
+        end: Callable[[Ending], None],
+    ) -> LiveCall:
+        """Return the session of a call, with its configuration applied. end: ends its connection. Raise
+        RequestError.
+        """
+        expires_at = round(time.time() + self._limits.max_call_s)
+        negotiated = client.output is not None
+        settings = live_settings(session_id, expires_at, start.event, call.settings, negotiated)
+        phrase = self._options.phrase
+        session = LiveCall(call, client, settings, client.encoder.delegations, phrase, self._limits, end)
+        session.prepare(start.history)
+        self._sessions[session_id] = session
+        client.open_sideband = lambda: attach(call, client, session, self._limits)
+        return session
+
+    def remove(self, session_id: str) -> None:
+        """Remove a session that has ended, and send its last event to its sidebands."""
+        self._sessions.pop(session_id).finish()
+
+    def end(self, asked: CallAsked) -> bool:
+        """End a session of this process. Return False if it does not run here, or if the caller may not end
+        it.
+        """
+        session = self._sessions.get(asked.call_id)
+        if session is None or not self._admission.may_control(asked):
+            return False
+        session.end()
+        return True
+
+
+def check_secret(caller: Admitted) -> None:
+    """Raise NotAdmitted for a client secret with a Realtime session, which cannot be enforced here."""
+    if caller.session:
+        message = "this client secret prescribes a session of the Realtime API; it opens no Live session"
+        raise NotAdmitted(403, "wrong_client_secret", message)
