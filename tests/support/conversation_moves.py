@@ -14,7 +14,7 @@ from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
-from voiceagent.conversation.settings import AgentTool, CallSettings
+from voiceagent.conversation.settings import AgentTool, CallSettings, InferencePause
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 WORDS = ("", "yes", "uh huh", "no wait", "is there a pool", "hello")
@@ -25,6 +25,7 @@ MOVES = (
     "recognition_fails", "fragment", "sound", "spoken", "generated", "tool", "response_fails", "sent",
     "heard", "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle", "summarised",
     "tool_ends", "output", "written", "late", "clip",
+    "inference_idle", "wake",
 )  # fmt: skip
 LOOK = AgentTool(Tool("look", "Looks something up."))
 CALLS = st.sampled_from(
@@ -35,6 +36,7 @@ CALLS = st.sampled_from(
         call_settings(output_modality="text"),
         call_settings(turn_detection=None),
         call_settings(agent="Clerk", agent_tools=(LOOK,)),
+        call_settings(agent="Clerk", agent_tools=(LOOK,), pause=InferencePause(30.0)),
     ]
 )
 FORGETFUL = replace(POLICY, history=HistoryBudget(max_tokens=20, kept_tokens=5))
@@ -226,6 +228,13 @@ class Caller:
 
     def _clip(self, number: int) -> None:
         self.world.feed(ev.ClipRequested(f"resp_clip_{self.clock_s}"))
+
+    def _inference_idle(self, number: int) -> None:
+        self.world.feed(ev.InferenceIdle(self.clock_s))
+
+    def _wake(self, number: int) -> None:
+        if self.world.conversation.paused:
+            self.world.feed(ev.CallerWoke(self.clock_s))
 
     def _respond(self, number: int) -> None:
         text = "text" if number == 9 else None

@@ -282,6 +282,20 @@ class ClearInput:
 
 
 @dataclass(frozen=True, slots=True)
+class PauseListening:
+    """Withhold the caller's voice until its speech probability reaches the threshold; `CallerWoke` follows
+    then.
+    """
+
+    speech_threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeListening:
+    """End `PauseListening`."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigureListening:
     """Apply these settings to the input; keep the audio received so far."""
 
@@ -303,6 +317,8 @@ ListenerCommand = (
     | RequireSilence
     | StopRecognition
     | ClearInput
+    | PauseListening
+    | ResumeListening
     | ConfigureListening
 )
 """Commands about the caller's audio."""

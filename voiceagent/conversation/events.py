@@ -113,6 +113,20 @@ class CallerIdle:
     at_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class InferenceIdle:
+    """Neither side has spoken for the time after which inference pauses, which ended at `at_s`."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallerWoke:
+    """The caller speaks during a pause of inference. The events of the voice follow, from its start."""
+
+    at_s: float
+
+
 # ---- Events: a response in the making, and its playout
 
 
@@ -286,6 +300,8 @@ Event = (
     | ClientRequest
     | CallStarted
     | CallerIdle
+    | InferenceIdle
+    | CallerWoke
     | CallerGone
     | PreemptiveAllowed
     | HistorySummarised

@@ -51,6 +51,8 @@ class Conversation:
         self.settings = settings
         self.history = History(as_logged=policy.tools_as_logged)
         self._started = False
+        self.paused = False
+        """True while inference is paused, see `InferencePause`."""
         self._caller = Caller(self.history, policy, new_id)
         self._tools = ToolCalls(self.history, policy.max_tool_rounds, new_id)
         self._mcp_lists = McpLists(self.history, new_id)
@@ -93,9 +95,26 @@ class Conversation:
         if isinstance(event, ev.ResponseGenerated | ev.ResponseFailed):
             # the LLM has nothing to do while the audio is played
             commands += self._prompts.summarise(self.settings)
+        if self.paused:
+            return self._while_paused(event, commands)
         if self.idle:
             commands += self._prompts.replace_old_turns(self.settings)
         return commands
+
+    def _pause(self) -> list[Command]:
+        """Pause inference, unless something is pending or the client ends turns itself."""
+        pause = self.settings.pause
+        if self.paused or not self.idle or pause is None or self.settings.turn_detection is None:
+            return []
+        self.paused = True
+        return [do.PauseListening(pause.speech_threshold), notify.NotifyInferencePaused()]
+
+    def _while_paused(self, event: ev.Event, commands: list[Command]) -> list[Command]:
+        """Resume inference if the event needs it; otherwise drop work that only prepares later answers."""
+        if self.idle and not isinstance(event, ev.CallerWoke):
+            return [command for command in commands if not isinstance(command, do.Prefill)]
+        self.paused = False
+        return [do.ResumeListening(), notify.NotifyInferenceResumed(), *commands]
 
     def _dispatch(self, event: ev.Event) -> list[Command]:
         match event:
@@ -110,12 +129,16 @@ class Conversation:
             case ev.CallerIdle(at_s):
                 asks = self.idle and not self.settings.only_transcribes
                 return self._answering.prompt_silent_caller(at_s, self.settings) if asks else []
+            case ev.InferenceIdle():
+                return self._pause()
             case ev.CallerGone():
                 self._responses.on_call_ended(event)
             case ev.PreemptiveAllowed(allowed):
                 self._answering.allow_preemptive(allowed)
             case ev.HistorySummarised(text):
                 self._prompts.set_summary(text)
+            case ev.CallerWoke():
+                pass  # `handle` resumes inference
             case ev.UpstreamTold():  # calls with a realtime backend have no turn machine
                 pass
             case _ if isinstance(event, ev.ResponseEvent):

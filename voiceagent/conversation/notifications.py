@@ -72,6 +72,16 @@ class NotifyIdle:
 
 
 @dataclass(frozen=True, slots=True)
+class NotifyInferencePaused:
+    """Inference paused, as neither side spoke."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyInferenceResumed:
+    """Inference resumed: the caller spoke, or something is to be said."""
+
+
+@dataclass(frozen=True, slots=True)
 class NotifyClipEnded:
     """A client's clip was sent to its end, or (completed False) was cut. See `ClipRequested`."""
 
@@ -279,6 +289,8 @@ Notification = (
     | NotifyInputCommitted
     | NotifyInputCleared
     | NotifyIdle
+    | NotifyInferencePaused
+    | NotifyInferenceResumed
     | NotifyKeyPressed
     | NotifyTranscript
     | NotifyTranscriptFailed

@@ -42,6 +42,16 @@ class TurnDetection:
 
 
 @dataclass(frozen=True, slots=True)
+class InferencePause:
+    """Pause of inference while neither side speaks. idle_s: time until it begins. speech_threshold: speech
+    probability, 0-1, that ends it; the threshold of turn detection does not count for that.
+    """
+
+    idle_s: float
+    speech_threshold: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class AgentTool:
     """A tool of the agent. The server runs it, not the client.
 
@@ -85,7 +95,7 @@ class CallSettings:
     agent: name of the agent class that has the call, "" for instructions alone. agent_tools: tools that the
     server runs; `tools` are the client's. mcp_servers: MCP servers that the client named. mcp_tools: their
     tools that are known so far. session_type: "transcription" uses neither LLM nor voice. logprobs: send log
-    probabilities with transcripts.
+    probabilities with transcripts. pause: None for a call whose inference never pauses.
     """
 
     instructions: str
@@ -111,6 +121,7 @@ class CallSettings:
     logprobs: bool = False
     echoed: dict[str, str] = field(default_factory=dict)
     sees_images: bool = False
+    pause: InferencePause | None = None
 
     @property
     def only_transcribes(self) -> bool:

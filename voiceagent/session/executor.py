@@ -234,6 +234,10 @@ class CommandExecutor:
                 self.listener.stop_recognition(item_id, resumable_as, until_s)
             case do.ClearInput():
                 self.listener.clear()
+            case do.PauseListening(speech_threshold):
+                self.listener.pause(speech_threshold)
+            case do.ResumeListening():
+                self.listener.resume()
             case do.ConfigureListening(settings):
                 self.listener.configure(settings)
 

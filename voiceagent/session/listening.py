@@ -15,6 +15,7 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush
 from audio.speech_events import SpeechEvent, SpeechPaused, SpeechResumed
 from voiceagent.conversation.events import (
+    CallerWoke,
     Event,
     RecognitionFailed,
     SpeechStarted,
@@ -28,6 +29,7 @@ from voiceagent.session.input_rate import InputRateLimiter
 from voiceagent.session.recognition import BEHIND_S, TurnRecognition
 from voiceagent.session.references import until_stopped, weak_callback
 from voiceagent.session.services import Hearing
+from voiceagent.session.speech_gate import SpeechGate
 from voiceagent.session.turn_detection import TurnDetector
 from voiceagent.session.turn_judge import TurnJudge
 
@@ -90,6 +92,7 @@ class Listener:
         self._voiced_until_s = 0.0  # beginning of that pause
         self._judge = TurnJudge(hearing.turn_model, post, monitor)
         self._manual_since_s: float | None = None
+        self._gate: SpeechGate | None = None  # while inference is paused
 
     # ---- the caller's sound
 
@@ -146,6 +149,8 @@ class Listener:
         if self._active_recognition is not None and self._withheld_from is None:
             self._feed(sound)
         events = self._detector.push(window, self.received_s)
+        if self._gate is not None:
+            events = self._wake(self._gate, events, window.probability)
         if events:
             self._report(events)
         if self._withheld_from is not None:
@@ -248,7 +253,31 @@ class Listener:
             self._withhold_pause(event)
             self._post(event)
 
+    # ---- while inference is paused
+
+    def pause(self, speech_threshold: float) -> None:
+        """Withhold the caller's voice until its speech probability reaches the threshold."""
+        self._gate = SpeechGate(speech_threshold)
+
+    def resume(self) -> None:
+        """End the pause. A voice that was withheld is posted from its start."""
+        gate, self._gate = self._gate, None
+        if gate is not None:
+            self._report(gate.withheld)
+
+    def _wake(
+        self, gate: SpeechGate, events: list[SpeechEvent], probability: float | None
+    ) -> list[SpeechEvent]:
+        """Return no events while the gate is closed. Its opening ends the pause."""
+        if not gate.push(events, probability):
+            return []
+        self._gate = None
+        self._post(CallerWoke(self.received_s))
+        return gate.withheld
+
     def _restart_detector(self) -> None:
+        if self._gate is not None:
+            self._gate.forget()
         self._withheld_from = None
         self._drain()
         self._arriving.reset()

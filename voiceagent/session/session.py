@@ -63,6 +63,7 @@ class Session(BaseCall):
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
         self._tool_times = ToolTimes(services.measuring)
         self._idle_timer = EventTimer(post)
+        self._pause_timer = EventTimer(post)
         self._join_agent_and_tools(services)
 
     @property
@@ -127,6 +128,7 @@ class Session(BaseCall):
 
     async def _stop(self) -> None:
         self._idle_timer.disarm()
+        self._pause_timer.disarm()
         await self._executor.close()
 
     def _handle(self, event: ev.Event) -> None:
@@ -182,9 +184,15 @@ class Session(BaseCall):
                 return
 
     def _monitor_idleness(self) -> None:
-        detection = self.settings.turn_detection
+        detection, pause = self.settings.turn_detection, self.settings.pause
+        idle = self._conversation.idle and not self._conversation.paused and not self._closed
+        now_s = self._listener.received_s
         timeout_s = detection.idle_timeout_s if detection else None
-        if timeout_s is not None and self._conversation.idle and not self._closed:
-            self._idle_timer.arm(timeout_s, ev.CallerIdle(self._listener.received_s + timeout_s))
+        if timeout_s is not None and idle:
+            self._idle_timer.arm(timeout_s, ev.CallerIdle(now_s + timeout_s))
         else:
             self._idle_timer.disarm()
+        if pause is not None and idle:
+            self._pause_timer.arm(pause.idle_s, ev.InferenceIdle(now_s + pause.idle_s))
+        else:
+            self._pause_timer.disarm()

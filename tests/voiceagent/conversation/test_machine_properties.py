@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, to_messages
-from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.settings import CallSettings, InferencePause
 
 
 @settings(max_examples=300)
@@ -23,6 +23,22 @@ def test_every_response_ends_once_and_the_call_comes_to_rest(call: CallSettings,
     world = run(call, script)
     assert sorted(world.begun) == sorted(world.ended)
     assert world.conversation.idle
+
+
+WORK = (do.StartRecognition, do.FlushRecognition, do.JudgeTurn, do.StartResponse, do.Prefill, do.Summarise)
+
+
+@settings(max_examples=300)
+@given(SCRIPTS)
+def test_no_engine_works_while_inference_is_paused(script):
+    world = run(call_settings(pause=InferencePause(30.0)), script, FORGETFUL)
+    paused = False
+    for command in world.commands:
+        if isinstance(command, notify.NotifyInferencePaused | notify.NotifyInferenceResumed):
+            assert paused is isinstance(command, notify.NotifyInferenceResumed)
+            paused = not paused
+        out_of_band = isinstance(command, do.StartResponse) and command.beside  # the client's own request
+        assert out_of_band or not (paused and isinstance(command, WORK))
 
 
 @settings(max_examples=300)

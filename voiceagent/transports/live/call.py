@@ -29,6 +29,7 @@ from voiceagent.transports.live.protocol.settings import (
     to_call_settings,
     with_backend,
 )
+from voiceagent.transports.live.standby import Standby
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.protocol.decode import append_heads, append_sound, to_samples
 from voiceagent.transports.realtime.protocol.encode import to_json
@@ -69,6 +70,7 @@ class LiveCall:
         self._delegations = delegations
         self._limits = limits
         self._end = end
+        self._standby = Standby(settings.start.idle_timeout_s is not None)
         self._fixture = Fixture(call.handle, self._send)
         self._muted = self._overflowing = self._reply_waits = self._continues = False
         self._usage_timer: asyncio.TimerHandle | None = None
@@ -296,6 +298,8 @@ class LiveCall:
     def _on_notification(self, notification: notify.Notification) -> None:
         self._acknowledgement.on_notification(notification)
         self._fixture.on_notification(notification)
+        if (info := self._standby.on_notification(notification, self._client.now_ms)) is not None:
+            self._send("info", code=info.code, message=info.message)
         if isinstance(notification, notify.NotifyResponseStarted) and notification.in_conversation:
             self._reply_waits = False
         if self._phrase and isinstance(notification, notify.NotifyToolCall):
@@ -309,7 +313,7 @@ class LiveCall:
 
     @property
     def _usage(self) -> dict[str, Any]:
-        return {"seconds": self._client.now_ms // 1000}
+        return self._standby.usage(self._client.now_ms)
 
     def _report_usage(self) -> None:
         self._send("session.usage.updated", usage=self._usage)

@@ -19,6 +19,7 @@ from voiceagent.access.auth import ApiKeys
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
+from voiceagent.conversation.settings import InferencePause
 from voiceagent.session.call import CallRefused
 
 pytestmark = pytest.mark.timeout(30)
@@ -145,6 +146,28 @@ async def test_history_is_in_the_conversation_and_the_caller_is_not_greeted() ->
 async def test_session_without_history_may_be_greeted() -> None:
     async with session() as (server, _):
         assert server.call.greeted is True
+
+
+# ---- pauses of inference
+
+
+async def test_pause_of_inference_is_told_and_counted_apart() -> None:
+    policy = {"type": "speech", "vad_threshold": 0.8}
+    async with session(idle_timeout_s=20, wake_policy=policy) as (server, socket):
+        assert server.call.settings.pause == InferencePause(20.0, 0.8)
+        assert not socket.events[0]["session"].keys() & {"idle_timeout_s", "wake_policy"}
+        server.call.client.notify(notify.NotifyInferencePaused())
+        assert (await socket.receive())["code"] == "inference_paused"
+        server.call.client.notify(notify.NotifyInferenceResumed())
+        assert (await socket.receive())["code"] == "inference_resumed"
+        await socket.send("session.close")
+        usage = (await socket.until("session.closed"))["usage"]
+        assert usage["seconds"] == usage["active_seconds"] + usage["paused_seconds"]
+
+
+async def test_session_without_an_idle_timeout_never_pauses() -> None:
+    async with session(wake_policy={"type": "speech"}) as (server, _):
+        assert server.call.settings.pause is None
 
 
 # ---- audio and transcripts

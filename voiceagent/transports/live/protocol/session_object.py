@@ -203,18 +203,27 @@ _NO_TRIGGERS = "there is no Decisions API here; allowed: an empty list"
 Triggers = Annotated[list[Any] | None, _none_but(_NO_TRIGGERS, [])]
 
 
+class WakePolicy(Wire):
+    """Field `wake_policy`: what ends a pause of inference. vad_threshold: speech probability."""
+
+    type: Literal["speech"]
+    vad_threshold: Annotated[float, Field(ge=0, le=1)] = 0.5
+
+
 class SessionConfig(Wire):
-    """Field `session` of `session.start`."""
+    """Field `session` of `session.start`. idle_timeout_s, wake_policy: OpenAI has them over WebRTC only."""
 
     model: str
     audio: Audio | None = None
     client: Annotated[ClientConfig | None, _none_but(_NO_DATA_CHANNEL)] = None
     delegation: Delegation | None = None
+    idle_timeout_s: Annotated[int, Field(ge=1)] | None = None
     input: Annotated[list[InitialItem], Field(max_length=MAX_HISTORY, fail_fast=True)] | None = None
     instructions: str | None = None
     safety_identifier: str | None = None
     store: bool | None = None
     triggers: Triggers = None
+    wake_policy: WakePolicy | None = None
 
 
 class MediaAudio(Audio):

@@ -8,7 +8,7 @@ from typing import Any
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
 from voiceagent.conversation.history import MessageItem
-from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, CallSettings
+from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, CallSettings, InferencePause
 from voiceagent.transports.live.protocol.client_events import SessionStart
 from voiceagent.transports.live.protocol.session_object import (
     ACKNOWLEDGEMENT_DELAY_MS,
@@ -22,6 +22,7 @@ from voiceagent.transports.live.protocol.session_object import (
     ResponsesUpdate,
     SessionConfig,
     SessionUpdateConfig,
+    WakePolicy,
 )
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.mcp_tools import to_servers
@@ -127,8 +128,16 @@ def to_call_settings(live: LiveSettings, call: CallSettings) -> CallSettings:
         voice=voice or call.voice,
         transcribe=True,
         **formats,
+        pause=_pause(live.start),
     )
     return with_backend(live, call, instructions=True)
+
+
+def _pause(start: SessionConfig) -> InferencePause | None:
+    if start.idle_timeout_s is None:
+        return None
+    policy = start.wake_policy or WakePolicy(type="speech")
+    return InferencePause(float(start.idle_timeout_s), policy.vad_threshold)
 
 
 def with_backend(live: LiveSettings, call: CallSettings, instructions: bool) -> CallSettings:
@@ -163,7 +172,9 @@ def initial_item(wire: InitialItem, item_id: str) -> MessageItem:
 
 def show_session(live: LiveSettings, call: CallSettings) -> dict[str, Any]:
     """Return the session as events show it, with this server's defaults."""
-    shown: dict[str, Any] = live.start.model_dump(mode="json", exclude_none=True)
+    # the API does not show how inference pauses
+    hidden = {"idle_timeout_s", "wake_policy"}
+    shown: dict[str, Any] = live.start.model_dump(mode="json", exclude_none=True, exclude=hidden)
     given = shown.get("audio", {}).get("output", {}).get("voice")
     audio_format = {} if live.negotiated else {"format": _show_format(call.input_format)}
     return shown | {

@@ -123,6 +123,13 @@ def test_session_is_taken(session: dict[str, Any]) -> None:
         ({"delegation": {"type": "decisions", "decisions": {}}}, "invalid_value", DECISIONS),
         ({"delegation": {"type": "responses"}}, "missing_required_parameter", "session.delegation.responses"),
         ({"client": {"data_channel": {}}}, "invalid_value", "session.client"),
+        ({"idle_timeout_s": 0}, "invalid_value", "session.idle_timeout_s"),
+        ({"wake_policy": {"type": "tap"}}, "invalid_value", "session.wake_policy.type"),
+        (
+            {"wake_policy": {"type": "speech", "vad_threshold": 1.1}},
+            "invalid_value",
+            "session.wake_policy.vad_threshold",
+        ),
         ({"triggers": [{"type": "decisions"}]}, "invalid_value", "session.triggers"),
         ({"input": [{"role": "user", "content": [{"text": "a"}]}] * 129}, "invalid_value", "session.input"),
         (
