@@ -5,8 +5,7 @@ from __future__ import annotations
 from voiceagent.calls.archiver import GilYield
 from voiceagent.calls.log.event_log import LogError, read_log
 from voiceagent.calls.places import PlaceError, read_log_at
-from voiceagent.calls.replaying.continuation import Continuation, continuation
-from voiceagent.calls.replaying.replay import CannotReplay
+from voiceagent.calls.replaying.replay import CannotReplay, Continuation, continuation
 from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore, StoreError
 

@@ -8,7 +8,7 @@ import pytest
 from kept_folder import conversation, keep_one, log_in, store_of
 
 from voiceagent.calls.continuing import CannotContinue, continued, find_ended
-from voiceagent.calls.replaying.continuation import continuation
+from voiceagent.calls.replaying.replay import continuation
 
 
 def test_continuation_has_the_items_and_settings_of_the_end(tmp_path: Path) -> None:
