@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
+import wave
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
+import pytest
+from kept_folder import store_of
 from live_types import proved
-from openai import AsyncOpenAI
+from openai import APIStatusError, AsyncOpenAI
 from recordings import recorded
 from served import serving_tools
+
+from voiceagent.calls.continuing import continued, find_ended
+from voiceagent.conversation.history import MessageItem
 
 FRAME = 480
 WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
 PATIENCE_S = 60.0
+KEPT = '[calls]\nfolder = "./kept"\n'
 
 
 class LiveCaller:
@@ -136,3 +145,85 @@ async def test_sideband_sees_the_session_and_has_the_agent_speak(tmp_path: Path)
             await sideband.until("session.commentary.appended")
             await sideband.until("session.output_audio.delta")
             await caller.until("session.output_audio.delta")
+
+
+@asynccontextmanager
+async def keeping(folder: Path, more: str = KEPT) -> AsyncIterator[AsyncOpenAI]:
+    """Yield the SDK for a server that keeps calls."""
+    async with (
+        serving_tools(folder, "live_engine:LiveLlm", more) as address,
+        AsyncOpenAI(api_key="none", base_url=f"http://{address}/v1", max_retries=0) as sdk,
+    ):
+        yield sdk
+
+
+async def stored_session(sdk: AsyncOpenAI) -> str:
+    """Hold a session with a delegated question. Return its id."""
+    async with sdk.live.connect() as connection:
+        caller = LiveCaller(connection)
+        await connection.session.start(session={"model": "gpt-live-1", "store": True})
+        session_id: str = (await caller.until("session.started"))["session"]["id"]
+        talk = asyncio.create_task(caller.speak())
+        about = (await caller.until("session.delegation.created"))["delegation"]
+        await connection.session.commentary.append(content="sunny", delegation_id=about["id"])
+        await caller.until_said("It says sunny.")
+        await talk
+        await connection.session.close()
+        await caller.until("session.closed")
+    return session_id
+
+
+async def until_kept(folder: Path, session_id: str) -> tuple[str, ...]:
+    """Return the texts of a session once it is kept."""
+    store = store_of(folder / "kept")
+    async with asyncio.timeout(PATIENCE_S):
+        while (call := find_ended(store, session_id)) is None:  # noqa: ASYNC110  the archiver has no event
+            await asyncio.sleep(0.1)
+    store.close()
+    items = (await asyncio.to_thread(continued, call)).items
+    return tuple(item.text for item in items if isinstance(item, MessageItem))
+
+
+async def replays(sdk: AsyncOpenAI, session_id: str) -> bool:
+    """Return True if the kept session replays byte by byte."""
+    async with httpx.AsyncClient(trust_env=False) as http:
+        answer = await http.post(str(sdk.base_url.join(f"calls/{session_id}/replay")))
+    return answer.json()["same"] is True
+
+
+async def test_stored_session_is_downloaded_forked_and_replayed(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as sdk:
+        session_id = await stored_session(sdk)
+        said = await until_kept(tmp_path, session_id)
+        assert said[-1] == "It says sunny."
+        recording = await sdk.live.sessions.download_recording(session_id)
+        with wave.open(io.BytesIO(recording.content)) as file:
+            both = np.frombuffer(file.readframes(file.getnframes()), "<i2").reshape(-1, 2)
+        assert all(np.abs(side).max() > 1000 for side in both.T), "both sides are heard"
+
+        async with sdk.live.forks.connect(session_id=session_id) as connection:
+            caller = LiveCaller(connection)
+            await connection.session.start(session={})
+            fork_id = (await caller.until("session.started"))["session"]["id"]
+            await connection.session.commentary.append(content="Good morning", delegation_id=None)
+            await caller.until_said("It says Good morning.")
+            await connection.session.close()
+            await caller.until("session.closed")
+        forked = await until_kept(tmp_path, fork_id)
+        assert forked[: len(said)] == said, "the fork continues the conversation"
+        assert forked[-1].startswith("It says Good"), "as far as it was played"
+        assert await replays(sdk, session_id)
+        assert await replays(sdk, fork_id)
+
+
+async def test_server_that_keeps_nothing_says_so(tmp_path: Path) -> None:
+    async with keeping(tmp_path, "") as sdk:
+        with pytest.raises(APIStatusError) as caught:
+            await sdk.live.sessions.download_recording("live_1")
+        assert (caught.value.status_code, caught.value.code) == (404, "not_kept")
+        with pytest.raises(APIStatusError) as caught:
+            await sdk.live.sessions.fork("live_1", transport={"type": "webrtc", "sdp": "v=0"})
+        assert (caught.value.status_code, caught.value.code) == (404, "not_kept")
+        with pytest.raises(APIStatusError) as caught:
+            await sdk.live.sessions.refer("live_1", target_uri="tel:+14155550123")
+        assert caught.value.code == "not_supported"

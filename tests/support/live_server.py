@@ -10,15 +10,18 @@ from typing import Any
 from live_types import proved
 from realtime_server import nowhere
 from scripted_server import ScriptedServer
-from starlette.routing import WebSocketRoute
+from starlette.routing import BaseRoute
 from websockets.asyncio.client import ClientConnection, connect
 
 from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import ApiKeys
+from voiceagent.transports.limits import USUAL_LIMITS
+from voiceagent.transports.live.forks import Forks
 from voiceagent.transports.live.http import live_routes
-from voiceagent.transports.live.sessions import LiveOptions, LiveSessions
+from voiceagent.transports.live.sessions import LiveOptions, LiveSessions, Stored
 from voiceagent.transports.live.webrtc import LiveWebRtcEndpoint
 from voiceagent.transports.live.websocket import LiveEndpoint
+from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.webrtc.calls import WebRtcCalls
 from voiceagent.transports.webrtc.network import Network
@@ -28,20 +31,33 @@ PHRASE = "One moment."
 
 
 class LiveServer(ScriptedServer):
-    """A server for clients of the Live API. keys: None lets everyone in."""
+    """A server for clients of the Live API. keys: None lets everyone in. keeps_calls: see `LiveOptions`."""
 
-    def __init__(self, keys: ApiKeys | None, prepare: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self, keys: ApiKeys | None, prepare: Callable[[], dict[str, Any]], keeps_calls: bool
+    ) -> None:
         super().__init__(prepare)
         self.admission = Admission(keys)
         sidebands = Sidebands(self.find, self.admission, nowhere)
-        self.sessions = LiveSessions(self.open_call, self.admission, LiveOptions(PHRASE))
+        self.sessions = LiveSessions(self.open_call, self.admission, LiveOptions(PHRASE, keeps_calls))
         self.endpoint = LiveEndpoint(self.sessions, lambda: None, self.admission, sidebands=sidebands)
+        self.stored: dict[str, Stored] = {}
         self.webrtc = LiveWebRtcEndpoint(self.sessions, WebRtcCalls(Network()), lambda: None, self.admission)
 
     @property
     def url(self) -> str:
         """URL for a WebSocket client."""
         return f"ws://127.0.0.1:{self.port}/v1/live/sessions"
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes of the API."""
+        forks = Forks(self._find, self.endpoint, self.webrtc, self.admission, USUAL_LIMITS)
+        return live_routes(self.admission, self.endpoint, self.webrtc, forks, self.hang_up)
+
+    async def _find(self, session_id: str) -> Stored:
+        if session_id not in self.stored:
+            raise RequestError("session_not_found", f"no ended session {session_id!r} is kept")
+        return self.stored[session_id]
 
     async def hang_up(self, asked: CallAsked) -> bool:
         """End a session."""
@@ -50,16 +66,13 @@ class LiveServer(ScriptedServer):
 
 @asynccontextmanager
 async def serving(
-    keys: ApiKeys | None = None, prepare: Callable[[], dict[str, Any]] = dict
+    keys: ApiKeys | None = None,
+    prepare: Callable[[], dict[str, Any]] = dict,
+    keeps_calls: bool = True,
 ) -> AsyncIterator[LiveServer]:
     """Run a server during the block."""
-    server = LiveServer(keys, prepare)
-    routes = [
-        *live_routes(server.admission, server.webrtc, server.hang_up),
-        WebSocketRoute("/v1/live/sessions", server.endpoint.serve),
-        WebSocketRoute("/v1/live/sessions/{session_id}/attach", server.endpoint.attach),
-    ]
-    async with server.serving(routes, SEND_BUFFER_BYTES):
+    server = LiveServer(keys, prepare, keeps_calls)
+    async with server.serving(server.routes(), SEND_BUFFER_BYTES):
         yield server
 
 

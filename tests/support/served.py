@@ -58,14 +58,18 @@ async def served(
 
 
 @asynccontextmanager
-async def serving_tools(folder: Path, llm: str = "tool_engine:ToolLlm") -> AsyncIterator[str]:
-    """Yield the address of a server whose LLM calls the first tool and then repeats its result."""
+async def serving_tools(folder: Path, llm: str = "tool_engine:ToolLlm", more: str = "") -> AsyncIterator[str]:
+    """Yield the address of a server whose LLM calls the first tool and then repeats its result. more: tables
+    of its configuration.
+    """
     for engines in ("bench/fixed_engines.py", "e2e/tool_engine.py", "e2e/live_engine.py"):
         shutil.copy(TESTS / engines, folder)
     text = (TESTS / "bench/fixed.toml").read_text()
     before, after = text.split("[llm]")
     config = folder / "served.toml"
-    config.write_text(f'{before}[llm]\nengine = "{llm}"\n\n[synthesizer]{after.split("[synthesizer]")[1]}')
+    config.write_text(
+        f'{before}[llm]\nengine = "{llm}"\n\n[synthesizer]{after.split("[synthesizer]")[1]}\n{more}'
+    )
     async with served(config) as address:
         yield address
 

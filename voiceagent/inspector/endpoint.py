@@ -24,6 +24,7 @@ from voiceagent.calls.rows import CallRow, Cursor
 from voiceagent.calls.store import CallStore, StoreError
 from voiceagent.inspector.queries import BadQuery, byte_range, call_query, cursor_text, is_call_id
 from voiceagent.inspector.reading import Follower, Readers, document, replayed, shown
+from voiceagent.transports.live.webrtc import PATH as LIVE_PATH
 from voiceagent.transports.websocket import address_of
 
 PREFIX = "/v1/calls"
@@ -58,7 +59,7 @@ class Inspector:
         self._followers = 0
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes under `/v1/calls`."""
+        """Return the routes under `/v1/calls`, and that of the Live API for recordings."""
         of_a_call: dict[str, tuple[Answer, str]] = {
             "": (self._show, "GET"),
             "/events": (self._follow, "GET"),
@@ -70,6 +71,7 @@ class Inspector:
         return [
             Route(PREFIX, self._answering(self._list), methods=["GET"]),
             Route(f"{PREFIX}/ticket", self._ticket, methods=["POST"]),
+            Route(f"{LIVE_PATH}/{{call_id}}/content", self._answering(self._recording), methods=["GET"]),
             *(
                 Route(f"{PREFIX}/{{call_id}}{path}", self._answering(answer), methods=[method])
                 for path, (answer, method) in of_a_call.items()

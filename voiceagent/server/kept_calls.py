@@ -14,7 +14,12 @@ from starlette.routing import BaseRoute, Route
 from voiceagent.access.access_control import Admission
 from voiceagent.config.tables import Config
 from voiceagent.telemetry.metrics import Metrics
+from voiceagent.transports.live.sessions import Stored
+from voiceagent.transports.live.webrtc import PATH as LIVE_PATH
+from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.shorten import shorten
 
 if TYPE_CHECKING:
     from voiceagent.calls.kept_calls import KeptCalls
@@ -42,7 +47,8 @@ def kept_calls(config: Config, metrics: Metrics) -> KeptCalls | None:
 def calls_routes(kept: KeptCalls | None, admission: Admission) -> list[BaseRoute]:
     """Return the inspector's routes, or a route that says that calls are not recorded."""
     if kept is None:
-        return [Route("/v1/calls{path:path}", _not_kept)]
+        paths = ("/v1/calls{path:path}", f"{LIVE_PATH}/{{session_id}}/content")
+        return [Route(path, _not_kept) for path in paths]
     from voiceagent.inspector.endpoint import Inspector  # noqa: PLC0415  as above
 
     return Inspector(kept.store, admission).routes()
@@ -51,6 +57,22 @@ def calls_routes(kept: KeptCalls | None, admission: Admission) -> list[BaseRoute
 async def _not_kept(_: Request) -> Response:
     error = {"code": "not_kept", "message": "this server keeps no calls (calls.folder)"}
     return JSONResponse({"error": error}, 404)
+
+
+async def find_session(kept: KeptCalls | None, session_id: str) -> Stored:
+    """Return a stored Live session at its end. Raise RequestError."""
+    if kept is None:
+        raise RequestError("not_kept", "this server keeps no calls (calls.folder)")
+    from voiceagent.calls.continuing import CannotContinue, continued, find_ended  # noqa: PLC0415  as above
+
+    call = await asyncio.to_thread(find_ended, kept.store, session_id)
+    if call is None or not session_id.startswith(LIVE_PREFIX):
+        raise RequestError("session_not_found", f"no ended session {shorten(session_id)} is kept")
+    try:
+        end = await asyncio.to_thread(continued, call)
+    except CannotContinue as reason:
+        raise RequestError("cannot_fork", str(reason)) from reason
+    return Stored(end.settings, end.items)
 
 
 @asynccontextmanager

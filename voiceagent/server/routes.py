@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Mount, Route
 
 from llmcore.policies.admission import Refusal
 from voiceagent.access.access_control import Admission, CallAsked
@@ -27,7 +27,7 @@ from voiceagent.cluster.redis_keys import CallControl
 from voiceagent.config.tables import Config
 from voiceagent.server.call_opener import CallOpener
 from voiceagent.server.call_progress import CallReporting
-from voiceagent.server.kept_calls import calls_routes, kept_calls
+from voiceagent.server.kept_calls import calls_routes, find_session, kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.sharing import Gateway, shared_state
 from voiceagent.server.startup import webhook_sender
@@ -35,9 +35,9 @@ from voiceagent.server.status import TriageResult
 from voiceagent.session.call import CallRefused
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
+from voiceagent.transports.live.forks import Forks
 from voiceagent.transports.live.http import live_routes
 from voiceagent.transports.live.sessions import LiveOptions, LiveSessions
-from voiceagent.transports.live.webrtc import PATH as LIVE_PATH
 from voiceagent.transports.live.webrtc import LiveWebRtcEndpoint
 from voiceagent.transports.live.websocket import LiveEndpoint
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
@@ -203,10 +203,10 @@ class Routes:
                 Route("/triage", self._triage_page),
                 Route("/triage.json", self._triage_json),
                 *websocket_routes("/v1/realtime", realtime.serve),
+                *calls_routes(self.kept, self._admission),
                 *self._live_routes(),
                 under_realtime(api, self._admission),
                 *OutboundEndpoint(self.dialer, self._admission).routes(),
-                *calls_routes(self.kept, self._admission),
                 *self._phone_lines,
                 under_v1(api, self._admission),
                 Route("/calls", page.calls),
@@ -220,11 +220,9 @@ class Routes:
         shared = self.calls.check, self._admission, self._limits
         websocket = LiveEndpoint(self.live, *shared, self.sidebands)
         webrtc = LiveWebRtcEndpoint(self.live, self._webrtc_calls, *shared)
-        return [
-            *live_routes(self._admission, webrtc, self._hang_up_elsewhere),
-            *websocket_routes(LIVE_PATH, websocket.serve),
-            WebSocketRoute(f"{LIVE_PATH}/{{session_id}}/attach", websocket.attach),
-        ]
+        find = partial(find_session, self.kept)
+        forks = Forks(find, websocket, webrtc, self._admission, self._limits)
+        return live_routes(self._admission, websocket, webrtc, forks, self._hang_up_elsewhere)
 
     def ready(self, services: Services) -> None:
         """Start accepting calls."""

@@ -12,7 +12,9 @@ from voiceagent.calls.log.entries import HeardText, fault_name, heard_texts
 from voiceagent.calls.log.event_log import CallLog, LoggedRecord
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
+from voiceagent.conversation.history import Item, mcp_as_tool_items
 from voiceagent.conversation.machine import Conversation
+from voiceagent.conversation.settings import CallSettings
 
 _INLINE = Inline()
 _FORMER_FIELDS = frozenset(
@@ -127,12 +129,31 @@ def replay(
 
 def played_texts_in(log: CallLog) -> tuple[HeardText, ...]:
     """Return the played texts at the end of the log. Raises CannotReplay."""
+    return heard_texts(_ended_conversation(log).history.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """End of a call, from which another can continue. Calls of MCP servers are calls of functions."""
+
+    settings: CallSettings
+    items: tuple[Item, ...]
+
+
+def continuation(log: CallLog, yield_gil: Callable[[], None] = lambda: None) -> Continuation:
+    """Return the end of a call. yield_gil: called after every event. Raises CannotReplay."""
+    conversation = _ended_conversation(log, yield_gil)
+    return Continuation(conversation.settings, mcp_as_tool_items(conversation.history.items))
+
+
+def _ended_conversation(log: CallLog, yield_gil: Callable[[], None] = lambda: None) -> Conversation:
     ids = LoggedIds()
     conversation = new_conversation(log, ids)
     for record in whole_records(log):
         ids.expect(record.ids)
         _handled(conversation.handle, record.event)
-    return heard_texts(conversation.history.items)
+        yield_gil()
+    return conversation
 
 
 def _handled(handle: Handle, event: ev.Event) -> tuple[Json, str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from voiceagent.access.access_control import Admission, Admitted, CallAsked
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.conversation.history import Item
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import Call, OpenCall, new_id
 from voiceagent.transports.connection import Ending
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
@@ -41,6 +42,17 @@ class Start(NamedTuple):
 
     event: SessionStart
     history: tuple[Item, ...] = ()
+
+
+class Stored(NamedTuple):
+    """A stored session at its end."""
+
+    settings: CallSettings
+    items: tuple[Item, ...]
+
+
+FindStored = Callable[[str], Awaitable[Stored]]
+"""Function that returns a stored session by its id. Raises RequestError if it cannot be continued."""
 
 
 class LiveSessions:

@@ -77,18 +77,18 @@ class LiveWebRtcEndpoint:
         except ValidationError as error:
             raise from_validation(error, document) from error
         event = SessionStart(type="session.start", session=asked.session)
-        return await self._answer(request, caller, Start(event), asked.transport.sdp)
+        return await self.answer(request, caller, Start(event), asked.transport.sdp)
 
     async def _admit(self, request: Request) -> Admitted:
         peer = address_of(request)
         await self._admission.learn(request.headers, peer)
         caller = self._admission.admit(request.headers, peer)
         check_secret(caller)
-        self._check()
         return caller
 
-    async def _answer(self, request: Request, caller: Admitted, start: Start, offer: str) -> Response:
-        """Start a session and answer the offer."""
+    async def answer(self, request: Request, caller: Admitted, start: Start, offer: str) -> Response:
+        """Start a session and answer the offer. Raise NotAdmitted, CallRefused, RequestError."""
+        self._check()
         session_id = new_id(LIVE_PREFIX.rstrip("_"))
         output = AudioOutput()
         client = LiveClient(time.monotonic, output, Permissions(start.event.session.client))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from starlette.websockets import WebSocket
 
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, Admitted
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused, new_id
 from voiceagent.transports.connection import Connection, Disconnected
@@ -57,10 +57,22 @@ class LiveEndpoint:
         `WebSocketRoute`.
         """
         await self._admission.learn(websocket.headers, address_of(websocket))
-        session_id = new_id(LIVE_PREFIX.rstrip("_"))
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
             check_secret(caller)
+        except NotAdmitted as refused:
+            await deny(websocket, refused.status, refused.code, str(refused))
+            return
+        await self.run(websocket, caller, self._read_start)
+
+    async def run(
+        self, websocket: WebSocket, caller: Admitted, read_start: Callable[[str | bytes], Start]
+    ) -> None:
+        """Run a session of an authenticated caller. read_start: decodes the first event; raises
+        RequestError.
+        """
+        session_id = new_id(LIVE_PREFIX.rstrip("_"))
+        try:
             self._check()
             call_over = await self._admission.begin_call(caller, session_id)
         except NotAdmitted as refused:
@@ -70,7 +82,8 @@ class LiveEndpoint:
             await deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
             return
         try:
-            await self._serve(session_id, WebSocketWire(websocket), websocket.headers.get("traceparent", ""))
+            traceparent = websocket.headers.get("traceparent", "")
+            await self._serve(session_id, WebSocketWire(websocket), traceparent, read_start)
         except Disconnected:
             pass  # before the session started
         finally:
@@ -90,7 +103,13 @@ class LiveEndpoint:
             return
         await self._sidebands.serve(websocket, caller, session_id)
 
-    async def _serve(self, session_id: str, wire: WebSocketWire, traceparent: str) -> None:
+    async def _serve(
+        self,
+        session_id: str,
+        wire: WebSocketWire,
+        traceparent: str,
+        read_start: Callable[[str | bytes], Start],
+    ) -> None:
         await wire.open()
         for _ in range(MAX_REFUSED):
             try:
@@ -101,9 +120,9 @@ class LiveEndpoint:
                 return
             event_id = None
             try:
-                event = self._start_event(message)
-                event_id = event.event_id
-                await self._run(session_id, event, wire, traceparent)
+                start = read_start(message)
+                event_id = start.event.event_id
+                await self._run(session_id, start, wire, traceparent)
                 return
             except RequestError as error:
                 error.client_event_id = error.client_event_id or event_id
@@ -114,17 +133,17 @@ class LiveEndpoint:
                 return
         await wire.close(1008, f"{MAX_REFUSED} events were refused before the session started")
 
-    def _start_event(self, message: str | bytes) -> SessionStart:
-        """Return the first event. Raise RequestError."""
+    def _read_start(self, message: str | bytes) -> Start:
+        """Return the start in the first event. Raise RequestError."""
         event = decode(message, self._limits)
         if not isinstance(event, SessionStart):
             message_text = "the session has not started; send session.start first"
             raise RequestError("session_not_started", message_text, "type", event.event_id)
-        return event
+        return Start(event)
 
-    async def _run(self, session_id: str, event: SessionStart, wire: WebSocketWire, traceparent: str) -> None:
+    async def _run(self, session_id: str, start: Start, wire: WebSocketWire, traceparent: str) -> None:
         """Run the session until it ends. Raise CallRefused, RequestError before it has started."""
-        client, start = LiveClient(time.monotonic), Start(event)
+        client = LiveClient(time.monotonic)
         call = self._sessions.open(session_id, client, start, traceparent)
         try:
             connection = Connection(wire, client.outbox, call, limits=self._limits)

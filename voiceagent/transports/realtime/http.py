@@ -35,8 +35,8 @@ Answer = Callable[[Request], Awaitable[Response]]
 def answering(answer: Answer) -> Answer:
     """Return the endpoint of a route: `answer`, with exceptions turned into the protocol's error responses.
 
-    NotAdmitted and CallRefused have their own status. RequestError is 400, except for unknown calls (404),
-    long bodies (413) and wrong content types (415).
+    NotAdmitted and CallRefused have their own status. RequestError is 400, except for the codes in
+    `STATUS`.
     """
 
     async def answered(request: Request) -> Response:
@@ -52,12 +52,21 @@ def answering(answer: Answer) -> Answer:
         except ClientDisconnect:
             return _refusal(400, "incomplete", "the body broke off")  # nobody receives this
         except RequestError as error:
-            return _refusal(_STATUS.get(error.code, 400), error.code, error.message, error.param)
+            return _refusal(STATUS.get(error.code, 400), error.code, error.message, error.param)
 
     return answered
 
 
-_STATUS = {"call_not_found": 404, "too_long": 413, "unsupported_content_type": 415}
+STATUS = {
+    "call_not_found": 404,
+    "cannot_fork": 409,
+    "not_kept": 404,
+    "session_not_found": 404,
+    "too_long": 413,
+    "unavailable": 503,
+    "unsupported_content_type": 415,
+}
+"""Status of refused requests by the error's code, if not 400."""
 
 
 def check_length(request: Request) -> None:

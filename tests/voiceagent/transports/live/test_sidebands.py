@@ -90,9 +90,18 @@ async def test_hangup_closes_the_session() -> None:
         assert (await http.post(f"{url}/live_0/hangup")).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/live_0/fork", "/live_0/accept", "/live_0/reject", "/live_0/refer"])
-async def test_requests_that_are_not_served_say_what_is(path: str) -> None:
+@pytest.mark.parametrize("action", ["accept", "reject", "refer"])
+async def test_requests_about_sip_calls_are_refused_with_their_reason(action: str) -> None:
     async with session() as (server, _), httpx.AsyncClient(trust_env=False) as http:
-        answer = await http.post(server.url.replace("ws", "http", 1) + path, json={})
+        url = f"{server.url.replace('ws', 'http', 1)}/{server.call.call_id}/{action}"
+        answer = await http.post(url, json={"target_uri": "tel:+14155550123"})
+        assert answer.status_code == 400
+        assert answer.json()["error"]["code"] == "not_supported"
+        assert "phone" in answer.json()["error"]["message"]
+
+
+async def test_requests_that_are_not_served_say_what_is() -> None:
+    async with session() as (server, _), httpx.AsyncClient(trust_env=False) as http:
+        answer = await http.post(server.url.replace("ws", "http", 1) + "/live_0/pause", json={})
         assert answer.status_code == 404
         assert "/attach" in answer.json()["error"]["message"]

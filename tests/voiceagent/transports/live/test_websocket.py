@@ -124,7 +124,7 @@ async def test_full_server_says_so_and_closes() -> None:
 
 
 async def test_storing_is_refused_where_no_calls_are_kept() -> None:
-    async with serving() as server, connect(server.url) as websocket:
+    async with serving(keeps_calls=False) as server, connect(server.url) as websocket:
         socket = LiveSocket(websocket)
         await socket.send("session.start", session={"model": "m", "store": True})
         assert (await socket.receive())["error"]["param"] == "session.store"

@@ -16,6 +16,7 @@ from voiceagent.transports.live.protocol.client_events import (
     AddedMessage,
     ClientEvent,
     FunctionOutput,
+    SessionStart,
 )
 from voiceagent.transports.realtime.protocol.decode import parse_event
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
@@ -29,13 +30,14 @@ _ROLES = {"developer": "system"}
 _TEXT_PARTS = ("input_text", "output_text", "text")
 
 
-def decode(text: str | bytes, limits: EventLimits) -> ClientEvent:
-    """Decode one client event. Raise RequestError, never anything else."""
+def decode(text: str | bytes, limits: EventLimits, start: type[ClientEvent] = SessionStart) -> ClientEvent:
+    """Decode one client event. start: model of `session.start`. Raise RequestError, never anything else."""
     check_length(text, limits)
     document = parse_event(text)
     try:
         check_event(document, text, limits, (AUDIO_APPEND, FIXTURE_PLAY))
-        return _model(document).model_validate(document)
+        model = _model(document)
+        return (start if model is SessionStart else model).model_validate(document)
     except ValidationError as error:
         mistake = from_validation(error, document)
     except RequestError as error:

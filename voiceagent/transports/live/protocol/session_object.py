@@ -244,3 +244,28 @@ class SessionUpdateConfig(Wire):
 
     delegation: DelegationUpdate | None = None
     triggers: Triggers = None
+
+
+class _ForkConfig(Wire):
+    delegation: ResponsesDelegationUpdate | None = None
+    store: bool | None = None
+
+
+class ForkAudio(Wire):
+    """Field `audio` of a fork over WebSocket."""
+
+    format: Format | None = None
+
+
+class ForkConfig(_ForkConfig):
+    """Field `session` of a fork over WebSocket. Omitted fields are those of the stored session."""
+
+    audio: ForkAudio | None = None
+    client: Annotated[None, _none_but(_NO_DATA_CHANNEL)] = None
+
+
+class MediaForkConfig(_ForkConfig):
+    """Field `session` of a fork over WebRTC."""
+
+    audio: Annotated[None, _none_but(_NO_FORMAT)] = None
+    client: ClientConfig | None = None
