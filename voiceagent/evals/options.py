@@ -9,10 +9,11 @@ from pathlib import Path
 from voiceagent.config import add_config
 
 
-def add_eval(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `voiceagent eval FOLDER`."""
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="scenarios: *.toml, *.py, and eval.toml")
-    add_config(parser, positional=True)
+def add_eval(parser: argparse.ArgumentParser, demo: Path) -> None:
+    """Add the options of `voiceagent eval FOLDER`. demo: folder of the demo's scenarios."""
+    what = "scenarios: *.toml, *.py, and eval.toml (those of the demo's hotel)"
+    parser.add_argument("folder", nargs="?", type=Path, default=demo, metavar="FOLDER", help=what)
+    add_config(parser)
     parser.add_argument("--runs", type=int, metavar="N", help="runs of each scenario (10, or eval.toml's)")
     parser.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="only these scenarios, as breakfast*"
