@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from voiceagent.conversation.words import words_of
-from voiceagent.evals.record import CallRecord, Failure
+from voiceagent.evals.record import CallRecord, Failure, ToolUse, says_any
 from voiceagent.evals.scenario import Argument, Expect, Scenario, ToolExpectation
 from voiceagent.text_normalization import normalize
 
@@ -30,22 +30,28 @@ def failures(scenario: Scenario, call: CallRecord) -> list[Failure]:
 
 
 def _tools(expect: Expect, call: CallRecord) -> Iterator[Failure]:
-    made = [f"{tool.name}({_shown(tool.arguments)})" for tool in call.tools]
+    made = [f"{tool.name}({_shown(tool.arguments)}) -> {tool.output!r}" for tool in call.tools]
     for wanted in expect.tools:
-        count = sum(_is_call(wanted, tool.name, tool.arguments, call.language) for tool in call.tools)
+        count = sum(_is_call(wanted, tool, call.language) for tool in call.tools)
         if count == wanted.times or (wanted.times is None and count):
             continue
         times = "at least once" if wanted.times is None else f"{wanted.times} times"
         name = f"{wanted.name}({_shown(wanted.arguments)})"
+        name += "" if wanted.result is None else f" -> {wanted.result!r}"
         yield Failure(f"{name} was called {count} times, not {times}; calls: {', '.join(made) or 'none'}")
     for tool in call.tools:
         if tool.name in expect.no_tools:
             yield Failure(f"{tool.name}({_shown(tool.arguments)}) was called")
 
 
-def _is_call(wanted: ToolExpectation, name: str, given: Mapping[str, Any], language: str) -> bool:
-    return name == wanted.name and all(
-        key in given and _equals(value, given[key], language) for key, value in wanted.arguments.items()
+def _is_call(wanted: ToolExpectation, tool: ToolUse, language: str) -> bool:
+    given = tool.arguments
+    return (
+        tool.name == wanted.name
+        and all(
+            key in given and _equals(value, given[key], language) for key, value in wanted.arguments.items()
+        )
+        and (wanted.result is None or says_any(tool.output, wanted.result, language))
     )
 
 

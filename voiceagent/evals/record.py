@@ -67,8 +67,7 @@ class CallRecord:
 
     def says(self, words: str) -> bool:
         """Return True if the agent said these words; "a | b" allows a or b. "2" equals "two"."""
-        parts = (part.strip() for part in words.split("|"))
-        return any(says(self.agent_text, part, self.language, heard=False) for part in parts if part)
+        return says_any(self.agent_text, words, self.language)
 
     def waits(self) -> Iterator[tuple[Said, float | None]]:
         """Yield each line and the time from its end to the agent's voice, None if it was not answered.
@@ -117,6 +116,12 @@ class CallRecord:
             "tools": [asdict(one) for one in self.tools],
             "failures": list(self.failures),
         }
+
+
+def says_any(text: str, words: str, language: str) -> bool:
+    """Return True if a text has these words; "a | b" allows a or b. "2" equals "two"."""
+    parts = (part.strip() for part in words.split("|"))
+    return any(says(text, part, language, heard=False) for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,8 @@ class ToolExpectation(Section):
     name: str
     arguments: dict[str, Argument] = Field(default_factory=dict)
     """Arguments that the call must have; it may have others. Numbers in words equal figures."""
+    result: Text | None = None
+    """Words of the tool's result; "a | b" allows a or b."""
     times: int | None = Field(default=None, ge=0)
     """Exact number of such calls. Left out, at least one."""
 

@@ -19,7 +19,7 @@ CALL = CallRecord(
         Said("caller", "Mm-hmm.", 9.5, 9.8, "backchannel"),
         Said("caller", "Goodbye.", 11.0, 11.5),
     ),
-    tools=(ToolUse("book_breakfast", {"people": 2, "time": " eight"}),),
+    tools=(ToolUse("book_breakfast", {"people": 2, "time": " eight"}, "booked: table six"),),
     seconds=12.0,
 )
 
@@ -35,6 +35,7 @@ def reasons(**expect: Any) -> list[str]:
         {"tools": [{"name": "book_breakfast", "arguments": {"people": 2, "time": "8"}, "times": 1}]},
         {"tools": [{"name": "book_breakfast", "arguments": {"people": [2, 3]}}]},
         {"tools": [{"name": "order_taxi", "times": 0}]},
+        {"tools": [{"name": "book_breakfast", "result": "table five | table 6"}]},
         {"no_tools": ["order_taxi"]},
         {"says": ["15 dollars", "sixteen dollars | two people"]},
         {"never_says": ["twenty dollars"]},
@@ -55,12 +56,17 @@ def test_what_holds_has_no_failure(expect: dict[str, Any]) -> None:
         (
             {"tools": [{"name": "book_breakfast", "arguments": {"people": 3}}]},
             "book_breakfast(people=3) was called 0 times, not at least once; "
-            "calls: book_breakfast(people=2, time=' eight')",
+            "calls: book_breakfast(people=2, time=' eight') -> 'booked: table six'",
         ),
         (
             {"tools": [{"name": "book_breakfast", "times": 2}]},
             "book_breakfast() was called 1 times, not 2 times; "
-            "calls: book_breakfast(people=2, time=' eight')",
+            "calls: book_breakfast(people=2, time=' eight') -> 'booked: table six'",
+        ),
+        (
+            {"tools": [{"name": "book_breakfast", "result": "table five"}]},
+            "book_breakfast() -> 'table five' was called 0 times, not at least once; "
+            "calls: book_breakfast(people=2, time=' eight') -> 'booked: table six'",
         ),
         ({"no_tools": ["book_breakfast"]}, "book_breakfast(people=2, time=' eight') was called"),
         ({"says": ["thirty dollars"]}, "the agent did not say 'thirty dollars'"),
