@@ -21,6 +21,7 @@ from served import served
 
 from voiceagent.cli.main import _parser
 from voiceagent.config.tables import Config, load
+from voiceagent.evals.folder import read_scenarios, read_settings
 
 pytestmark = pytest.mark.timeout(2 * PATIENCE_S)
 
@@ -167,7 +168,22 @@ async def test_readmes_client_hears_an_answer_of_the_server(tmp_path: Path, gree
     assert len(answer.split()) > 2 and not greeting.startswith(answer)
 
 
-@pytest.mark.parametrize(("name", "block"), snippets("toml"))
+EVALS = "docs/evals.md"
+"""Its snippets are a scenario and the settings of a folder."""
+
+
+def test_the_snippets_of_evals_are_a_scenario_and_settings(tmp_path: Path) -> None:
+    scenario, settings = [block for name, block in snippets("toml") if name.startswith(EVALS)]
+    (tmp_path / "two_tuna.toml").write_text(scenario)
+    (tmp_path / "eval.toml").write_text(settings)
+    [read] = read_scenarios(tmp_path)
+    assert read.file.expect.tools[0].name == "add"
+    assert read_settings(tmp_path).judge is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "block"), [each for each in snippets("toml") if not each[0].startswith(EVALS)]
+)
 def test_a_snippet_of_the_configuration_has_keys_that_are_there(name: str, block: str) -> None:
     def known(table: dict[str, object], model: type, path: str) -> None:
         for key, value in table.items():

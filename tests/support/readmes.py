@@ -23,6 +23,7 @@ NOT_RUN = {
     r"voiceagent talk --url": "needs a server; tests/voiceagent/cli/test_first_hour.py has it",
     r"voiceagent call ": "needs a provider; telephony/outbound/test_setup.py has it",
     r"voiceagent (calls|replay|score)": "needs kept calls; tests/voiceagent/cli/test_calls.py has them",
+    r"voiceagent eval": "calls for minutes; tests/voiceagent/evals has it",
     r"voiceagent (bench|soak|gate)": "takes minutes; tests/voiceagent/bench has the parts",
     r"make ": "installs or serves: it is asked what it would do",
     r"pip (install|wheel) ": "installs: it is checked that the extra is there",

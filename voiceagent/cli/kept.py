@@ -105,7 +105,7 @@ def _replay(options: argparse.Namespace) -> None:
     _require_extra()
     from voiceagent.cli.fork import fork_call
     from voiceagent.cli.replay import replay_all, replay_call
-    from voiceagent.config.tables import load
+    from voiceagent.config.tables import load, parse_changes
     from voiceagent.validation.errors import CommandFailed
 
     if (options.call is None) == (options.all is None):
@@ -113,8 +113,7 @@ def _replay(options: argparse.Namespace) -> None:
     if options.all is not None:
         replay_all(options.all, options.json)
     elif options.set:
-        changes = dict(_key_and_value(given) for given in options.set)
-        changed = load(options.config, changes)
+        changed = load(options.config, parse_changes(options.set))
         config = load(options.config)
         fork_call(config, changed, options.call, options.since, options.json, options.recorded)
     else:
@@ -127,16 +126,6 @@ def _score(options: argparse.Namespace) -> None:
     from voiceagent.config.tables import load
 
     score_calls(load(options.config), options.calls, options.said, options.json)
-
-
-def _key_and_value(given: str) -> tuple[str, str]:
-    """Split `TABLE.KEY=VALUE`. Raises CommandFailed."""
-    from voiceagent.validation.errors import CommandFailed
-
-    key, equals, value = given.partition("=")
-    if not equals or "." not in key:
-        raise CommandFailed(f"--set is {given!r}; allowed: TABLE.KEY=VALUE, as turn.silence_s=0.3")
-    return key, value
 
 
 def _require_extra() -> None:

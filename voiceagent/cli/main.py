@@ -30,7 +30,8 @@ from voiceagent.cli.commands import (
 from voiceagent.cli.installation import shadowing_error
 from voiceagent.cli.kept import add_calls, add_replay, add_score
 from voiceagent.config import add_command
-from voiceagent.demo import CT2_WEIGHTS, MATERIAL
+from voiceagent.demo import CT2_WEIGHTS, EVALS, MATERIAL
+from voiceagent.evals.options import add_eval
 from voiceagent.processes.threads import hold_threads
 
 _DESCRIPTION = """\
@@ -93,6 +94,8 @@ def _parser() -> argparse.ArgumentParser:
     add_calls(add_command(commands, "calls", "list, show, play, export and delete kept calls"))
     add_replay(add_command(commands, "replay", "replay kept calls and compare the results"))
     add_score(add_command(commands, "score", "compute published scores from kept calls"))
+    evals = add_command(commands, "eval", "let simulated callers call the agent, and check each call")
+    add_eval(evals, EVALS)
     gate = add_command(commands, "gate", "check that the LLM still answers correctly and in time")
     add_gate(gate, MATERIAL, CT2_WEIGHTS)
     soak = add_command(commands, "soak", "call a server for hours, with faults and bad clients")

@@ -7,7 +7,7 @@ to the folder of the installed package `a.b`, `~/x` to the home folder. They mus
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -39,7 +39,7 @@ from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.telephony.outbound.config import OutboundConfig
 from voiceagent.transports.webrtc.config import WebRtcConfig
 from voiceagent.upstream.config import UpstreamConfig
-from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.errors import CommandFailed, ConfigError, problem
 from voiceagent.validation.references import find_path, import_object, resolve_paths
 from voiceagent.validation.section import Seconds, check
 from voiceagent.webhooks.config import WebhooksConfig
@@ -231,6 +231,17 @@ def load(path: Path, changes: Mapping[str, str] | None = None, **server: str | i
     config = check(Config, document, path)
     config._source = path.absolute()
     return config
+
+
+def parse_changes(given: Sequence[str]) -> dict[str, str]:
+    """Return the changes of `--set TABLE.KEY=VALUE`, for `load`. Raises CommandFailed."""
+    changes = {}
+    for one in given:
+        key, equals, value = one.partition("=")
+        if not equals or "." not in key:
+            raise CommandFailed(f"--set is {one!r}; allowed: TABLE.KEY=VALUE, as turn.silence_s=0.3")
+        changes[key] = value
+    return changes
 
 
 def _leave_out_engines(document: dict[str, Any]) -> None:

@@ -1,0 +1,71 @@
+"""Exact tests, against published and enumerated values."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceagent.evals.exact_tests import fisher, holm, kappa, rank_sum, sign_test
+
+COUNTS = st.tuples(st.integers(0, 12), st.integers(0, 12))
+SMALL = st.lists(st.integers(0, 4).map(float), min_size=1, max_size=5)
+
+
+def test_fisher_has_the_p_value_of_his_tea_tasting() -> None:
+    assert fisher(3, 4, 1, 4) == pytest.approx(0.4857, abs=1e-4)  # Fisher, The Design of Experiments (1935)
+
+
+def test_fisher_finds_ten_of_ten_against_none() -> None:
+    assert fisher(10, 10, 0, 10) == pytest.approx(2 / 184_756)  # C(20, 10) tables, two as extreme
+
+
+@given(COUNTS, COUNTS)
+def test_fisher_does_not_depend_on_the_order(one: tuple[int, int], other: tuple[int, int]) -> None:
+    (hits, misses), (other_hits, other_misses) = one, other
+    p = fisher(hits, hits + misses, other_hits, other_hits + other_misses)
+    assert 0 < p <= 1
+    assert p == pytest.approx(fisher(other_hits, other_hits + other_misses, hits, hits + misses))
+    assert p == pytest.approx(fisher(misses, hits + misses, other_misses, other_hits + other_misses))
+
+
+def test_equal_shares_differ_by_chance() -> None:
+    assert fisher(7, 10, 7, 10) == 1.0
+
+
+@pytest.mark.parametrize(("larger", "smaller", "p"), [(0, 0, 1.0), (5, 0, 1 / 16), (1, 9, 11 / 512)])
+def test_sign_test_is_the_binomial(larger: int, smaller: int, p: float) -> None:
+    assert sign_test(larger, smaller) == pytest.approx(p)
+    assert sign_test(smaller, larger) == pytest.approx(p)
+
+
+@given(SMALL, SMALL)
+def test_rank_sum_is_the_share_of_divisions_as_far_from_the_mean(
+    sample: list[float], other: list[float]
+) -> None:
+    values = [*sample, *other]
+    ranks = [sum(one < value for one in values) + (values.count(value) + 1) / 2 for value in values]
+    middle = len(sample) * (len(values) + 1) / 2
+    observed = abs(sum(ranks[: len(sample)]) - middle)
+    divisions = list(combinations(ranks, len(sample)))
+    far = sum(abs(sum(division) - middle) >= observed - 1e-9 for division in divisions)
+    assert rank_sum(sample, other) == pytest.approx(far / len(divisions))
+
+
+def test_rank_sum_finds_ten_longer_waits() -> None:
+    waits = [0.5 + 0.01 * number for number in range(10)]
+    assert rank_sum(waits, [wait + 0.3 for wait in waits]) == pytest.approx(2 / 184_756)
+
+
+def test_holm_corrects_the_smallest_for_all_tests() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == []
+
+
+def test_kappa_is_zero_for_agreement_by_chance_alone() -> None:
+    pairs = [("yes", "yes"), ("yes", "no"), ("no", "yes"), ("no", "no")]
+    assert kappa(pairs) == pytest.approx(0.0)
+    assert kappa([("yes", "yes"), ("no", "no")]) == 1.0
+    assert kappa([("yes", "yes")]) is None

@@ -1,0 +1,160 @@
+"""Calls by sound in virtual time, with espeak's voice, a rehearsed model and a recognizer of fixed words."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from voiceagent.agents import Agent, tool
+from voiceagent.bench.people.virtual_time import frozen, run_virtually
+from voiceagent.config.tables import load
+from voiceagent.evals.callable_agent import callable_agent
+from voiceagent.evals.record import CallRecord
+from voiceagent.evals.scenario import EvalFile, Scenario, Times
+from voiceagent.evals.virtual_engines import EngineThread
+
+CONFIG = """
+[agent]
+python = "{module}:Shop"
+[recognizer]
+engine = "voiceagent.bench.people.quick_engines:NoWords"
+[llm]
+engine = "voiceagent.testing:RehearsedModel"
+script = [[
+  {{ tool = "add", arguments = {{ number = 2 }} }},
+  "Two tuna pizzas and they will be with you soon.",
+]]
+[synthesizer]
+engine = "espeak"
+[phrase_cache]
+disk_mb = 0
+"""
+TIMES = Times(recognition_s=0.05, first_token_s=0.2, first_audio_s=0.1)
+needs_espeak = pytest.mark.skipif(find_spec("espeakng_loader") is None, reason="make install")
+
+
+class Shop(Agent):
+    """An agent with a plain tool, which runs in a thread."""
+
+    instructions = "You sell pizza."
+
+    @tool
+    def add(self, number: int) -> str:
+        """Add pizzas. number: how many."""
+        time.sleep(0.01)
+        return f"added {number}"
+
+
+def calls(
+    tmp_path: Path, table: dict[str, Any], seeds: tuple[int, ...], times: Times = TIMES
+) -> list[CallRecord]:
+    """Return the records of calls with a script."""
+    path = tmp_path / "shop.toml"
+    path.write_text(CONFIG.format(module=__name__))
+    scenario = Scenario.of("order", table)
+
+    async def run() -> list[CallRecord]:
+        async with callable_agent(load(path), EvalFile(times=times), tmp_path, typed=False) as agent:
+            return [await agent.call(scenario, seed) for seed in seeds]
+
+    return run_virtually(run(), times.recognition_s)
+
+
+@needs_espeak
+def test_a_call_has_lines_answers_and_tools_with_their_seconds(tmp_path: Path) -> None:
+    [call] = calls(tmp_path, {"script": ["I would like two tuna pizzas"]}, (1,))
+    assert [(one.role, one.text) for one in call.said] == [
+        ("caller", "I would like two tuna pizzas"),
+        ("agent", "Two tuna pizzas and they will be with you soon."),
+    ]
+    assert [(one.name, one.output) for one in call.tools] == [("add", "added 2")]
+    assert call.failures == ()
+    assert call.ended_by == "caller"
+    line, answer = call.said
+    assert 0 < line.begin_s < line.end_s < answer.begin_s < answer.end_s < call.seconds
+
+
+@needs_espeak
+def test_the_wait_grows_by_the_given_time_of_the_llm(tmp_path: Path) -> None:
+    table = {"script": ["Could you help me with something"]}
+    slower = TIMES.model_copy(update={"first_token_s": 1.2})
+    [[wait], [longer]] = [
+        [wait for _, wait in calls(tmp_path, table, (1,), times)[0].waits()] for times in (TIMES, slower)
+    ]
+    assert wait is not None
+    assert longer is not None
+    assert longer > wait + 1.0  # a second request follows the tool
+
+
+@needs_espeak
+def test_a_line_over_the_agent_is_an_interruption(tmp_path: Path) -> None:
+    lines = [
+        "I would like two tuna pizzas",
+        {"say": "Stop I want three of them", "over_agent_s": 1.7},
+    ]
+    [call] = calls(tmp_path, {"script": lines}, (1,))
+    assert [one.manner for one in call.lines] == ["turn", "interruption"]
+    [(line, yield_s)] = call.yields()
+    assert line.text == "Stop I want three of them"
+    assert yield_s < 1.5
+
+
+@needs_espeak
+def test_a_run_is_the_same_each_time_and_another_one_differs(tmp_path: Path) -> None:
+    table = {"script": ["I would like [pause 0.4] two, please."], "line": {"kind": "noise"}}
+    first, second, other = calls(tmp_path, table, (1, 1, 2))
+    assert [(one.text, one.end_s - one.begin_s) for one in first.lines] == [
+        (one.text, pytest.approx(one.end_s - one.begin_s)) for one in second.lines
+    ]
+    assert [wait for _, wait in first.waits()] == pytest.approx([wait for _, wait in second.waits()])
+    assert other.lines[0].end_s - other.lines[0].begin_s != first.lines[0].end_s - first.lines[0].begin_s
+
+
+@needs_espeak
+@pytest.mark.parametrize("kind", ["telephone", "loss", "speakerphone"])
+def test_lines_carry_the_call(tmp_path: Path, kind: str) -> None:
+    table = {"script": ["I would like two tuna pizzas"], "line": {"kind": kind}}
+    [call] = calls(tmp_path, table, (1,))
+    assert [tool.name for tool in call.tools] == ["add"]
+
+
+def test_the_clock_stands_still_while_an_engine_works_and_its_times_are_given() -> None:
+    async def items() -> AsyncGenerator[int, None]:
+        for number in range(3):
+            await asyncio.sleep(0.01)  # real time, of another event loop
+            yield number
+
+    async def receive() -> list[tuple[int, float]]:
+        clock = asyncio.get_running_loop().time
+        with EngineThread() as thread:
+            return [(one, clock()) async for one in thread.stream(items(), lambda index, _: 1.0 + index)]
+
+    assert run_virtually(receive()) == [(0, 1.0), (1, 2.0), (2, 3.0)]
+
+
+def test_an_error_of_an_engine_reaches_the_call() -> None:
+    async def fails() -> AsyncGenerator[int, None]:
+        yield 1
+        raise ValueError("broken")
+
+    async def receive() -> None:
+        with EngineThread() as thread:
+            async for _ in thread.stream(fails(), lambda index, measured_s: 0.0):
+                pass
+
+    with pytest.raises(ValueError, match="broken"):
+        run_virtually(receive())
+
+
+def test_frozen_changes_nothing_on_another_event_loop() -> None:
+    async def wait() -> None:
+        with frozen():
+            await asyncio.sleep(0)
+
+    asyncio.run(wait())

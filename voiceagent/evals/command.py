@@ -1,0 +1,165 @@
+"""`voiceagent eval`: simulated callers call an agent."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+
+from voiceagent.config.tables import load
+from voiceagent.evals.comparison import Change, compare
+from voiceagent.evals.folder import read_scenarios, read_settings
+from voiceagent.evals.report import print_changes, print_results
+from voiceagent.evals.results import Results, Run, junit, read_results
+from voiceagent.evals.runs import Plan, make_runs
+from voiceagent.validation.errors import CommandFailed, problem
+
+AGAINST = "a configuration (.toml), earlier results (.json), an agent (module:Class), or git:REVISION"
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Files to write, None for none, and the pass rate below which the command fails."""
+
+    json: Path | None = None
+    junit: Path | None = None
+    min_rate: float = 1.0
+
+
+def run_eval(plan: Plan, against: str, outputs: Outputs) -> None:
+    """Run an eval and print it. against: see `AGAINST`; "" compares with nothing.
+
+    Raises CommandFailed: a scenario's pass rate is below the minimum, or worse beyond chance. ConfigError.
+    """
+    _check(plan)
+    before = _before(plan, against) if against else None
+    after = _measure(plan, _name(plan))
+    print_results(after)
+    changes: list[Change] = []
+    if before is not None:
+        changes = compare(before, after)
+        print_changes(before, after, changes)
+    if outputs.json is not None:
+        outputs.json.write_text(json.dumps(after.as_json(), indent=1), encoding="utf-8")
+    if outputs.junit is not None:
+        outputs.junit.write_text(junit(after), encoding="utf-8")
+    if worse := [one.scenario for one in changes if one.is_beyond_chance and one.is_worse]:
+        raise CommandFailed(f"worse beyond chance: {', '.join(dict.fromkeys(worse))}")
+    if before is None:
+        _check_rates(after, outputs.min_rate)
+
+
+def _check(plan: Plan) -> None:
+    """Raise ConfigError for a folder or a configuration that cannot be used."""
+    load(plan.config, plan.changes)
+    settings = read_settings(plan.folder)
+    for scenario in read_scenarios(plan.folder, plan.only):
+        if scenario.file.expect.judge and settings.judge is None:
+            key = "expect.judge"
+            message = f"there is no judge; allowed: with [judge] in {plan.folder / 'eval.toml'}"
+            raise problem(plan.folder / f"{scenario.name}.toml", key, scenario.file.expect.judge[0], message)
+
+
+def _check_rates(results: Results, min_rate: float) -> None:
+    low = [
+        name
+        for name, runs in results.scenarios.items()
+        if sum(run.passed for run in runs) < min_rate * len(runs)
+    ]
+    if low:
+        raise CommandFailed(f"passed less often than {min_rate:.0%}: {', '.join(low)}")
+
+
+def _name(plan: Plan) -> str:
+    changed = "".join(f" {key}={value}" for key, value in plan.changes.items())
+    return f"{plan.config}{changed}"
+
+
+def _measure(plan: Plan, name: str) -> Results:
+    began_s = time.monotonic()
+    total = plan.runs * len(read_scenarios(plan.folder, plan.only))
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("calls", total=total)
+
+        def done(_: Run) -> None:
+            progress.advance(task)
+
+        runs = make_runs(plan, done)
+    return Results(name, tuple(runs), time.monotonic() - began_s)
+
+
+def _before(plan: Plan, against: str) -> Results:
+    """Return the results to compare with. Raises CommandFailed, ConfigError."""
+    if against.startswith("git:"):
+        return _of_revision(plan, against.removeprefix("git:"))
+    if against.endswith(".json"):
+        return read_results(Path(against))
+    if against.endswith(".toml"):
+        other = replace(plan, config=Path(against), changes={})
+    elif ":" in against:
+        other = replace(plan, changes=plan.changes | {"agent.python": json.dumps(against)})
+    else:
+        raise CommandFailed(f"--against is {against!r}; allowed: {AGAINST}")
+    load(other.config, other.changes)
+    return _measure(other, against)
+
+
+def _of_revision(plan: Plan, revision: str) -> Results:
+    """Return the results of the configuration, and of the agent's modules, at a git revision."""
+    root = Path(_git(plan.config.absolute().parent, "rev-parse", "--show-toplevel"))
+    with _worktree(root, revision) as tree, tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "results.json"
+        config = tree / plan.config.absolute().relative_to(root)
+        options = [f"--runs={plan.runs}", f"--processes={plan.processes}", "--min-rate=0", f"--json={out}"]
+        options += ["--typed"] if plan.typed else []
+        options += [f"--only={name}" for name in plan.only]
+        options += [f"--set={key}={value}" for key, value in plan.changes.items()]
+        # `-c` with the worktree first: the revision may have the server itself, as this repository
+        start = f"import sys; sys.path.insert(0, {str(tree)!r}); from voiceagent.cli.main import main; "
+        command = [sys.executable, "-c", f"{start}sys.exit(main())", "eval", str(plan.folder.absolute())]
+        ran = subprocess.run(
+            [*command, "--config", str(config), *options],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tree,
+            env=_environment(tree),
+        )
+        if ran.returncode or not out.exists():
+            reason = (ran.stderr.strip() or ran.stdout.strip() or "no reason given").splitlines()[-1]
+            raise CommandFailed(f"--against git:{revision}: {reason}")
+        return replace(read_results(out), name=f"git:{revision}")
+
+
+def _environment(tree: Path) -> dict[str, str]:
+    paths = [str(tree), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+
+
+@contextmanager
+def _worktree(root: Path, revision: str) -> Iterator[Path]:
+    """Yield a temporary worktree of a repository at a revision."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        _git(root, "worktree", "add", "--detach", str(tree), revision)
+        try:
+            yield tree
+        finally:
+            _git(root, "worktree", "remove", "--force", str(tree))
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    ran = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise CommandFailed(f"git {arguments[0]}: {ran.stderr.strip().splitlines()[-1]}")
+    return ran.stdout.strip()

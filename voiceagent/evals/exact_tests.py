@@ -1,0 +1,93 @@
+"""Exact tests of small samples, and agreement of two judges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+
+_TOLERANCE = 1 + 1e-7
+"""Factor within which two probabilities are equal, as in R's `fisher.test`."""
+ALPHA = 0.05
+"""Level of significance, after correction."""
+
+
+def fisher(successes: int, total: int, other_successes: int, other_total: int) -> float:
+    """Return the two-sided p-value that two shares are equal.
+
+    Fisher, J. R. Stat. Soc. 98 (1935): the sum of all tables with the same margins that are no likelier.
+    """
+    both, drawn = total + other_total, successes + other_successes
+    if not total or not other_total:
+        return 1.0
+    tables = range(max(0, drawn - other_total), min(total, drawn) + 1)
+    ways = {hit: math.comb(total, hit) * math.comb(other_total, drawn - hit) for hit in tables}
+    limit = ways[successes] * _TOLERANCE
+    return min(1.0, sum(way for way in ways.values() if way <= limit) / math.comb(both, drawn))
+
+
+def sign_test(larger: int, smaller: int) -> float:
+    """Return the two-sided p-value of so many pairs of each sign, equal pairs left out.
+
+    Arbuthnot (1710); for pairs of yes and no it is McNemar's exact test (Psychometrika 12, 1947).
+    """
+    pairs = larger + smaller
+    tail = sum(math.comb(pairs, count) for count in range(min(larger, smaller) + 1))
+    return min(1.0, float(2 * tail / 2**pairs))
+
+
+def rank_sum(sample: Sequence[float], other: Sequence[float]) -> float:
+    """Return the exact two-sided p-value that two samples are from one distribution, ties as mean ranks.
+
+    Wilcoxon, Biometrics Bulletin 1 (1945), by all divisions of the ranks into two samples.
+    """
+    if not sample or not other:
+        return 1.0
+    values = sorted([(value, 0) for value in sample] + [(value, 1) for value in other])
+    ranks, first = [], 0  # twice the mean rank, an integer
+    observed = 0
+    for _, group in groupby(values, key=lambda one: one[0]):
+        tied = list(group)
+        rank = 2 * first + len(tied) + 1
+        ranks += [rank] * len(tied)
+        observed += rank * sum(1 for _, side in tied if not side)
+        first += len(tied)
+    ways = np.zeros((len(sample) + 1, sum(ranks) + 1))  # by number of ranks drawn and their sum
+    ways[0, 0] = 1.0
+    for rank in ranks:
+        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank].copy()
+    shares = ways[-1] / ways[-1].sum()
+    expected = len(sample) * (len(values) + 1)
+    sums = np.arange(len(shares))
+    return min(1.0, float(shares[np.abs(sums - expected) >= abs(observed - expected)].sum()))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return the p-values corrected for their number (Holm, Scand. J. Stat. 6, 1979), in the same order."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    corrected, largest = [1.0] * len(p_values), 0.0
+    for place, index in enumerate(order):
+        largest = max(largest, min(1.0, p_values[index] * (len(p_values) - place)))
+        corrected[index] = largest
+    return corrected
+
+
+def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
+    """Return the agreement beyond chance of two judges (Cohen, Educ. Psychol. Meas. 20, 1960).
+
+    None without verdicts, or if chance alone explains all: both always gave the same answer.
+    """
+    if not pairs:
+        return None
+    answers = {answer for pair in pairs for answer in pair}
+    agreed = sum(one == other for one, other in pairs) / len(pairs)
+    chance = (
+        sum(
+            sum(one == answer for one, _ in pairs) * sum(other == answer for _, other in pairs)
+            for answer in answers
+        )
+        / len(pairs) ** 2
+    )
+    return None if chance == 1 else (agreed - chance) / (1 - chance)

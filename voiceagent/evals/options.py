@@ -1,0 +1,55 @@
+"""Command line of `voiceagent eval`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from voiceagent.config import add_config
+
+
+def add_eval(parser: argparse.ArgumentParser, demo: Path) -> None:
+    """Add the options of `voiceagent eval FOLDER`. demo: folder of the demo's scenarios."""
+    what = "scenarios: *.toml, *.py, and eval.toml (those of the demo's hotel)"
+    parser.add_argument("folder", nargs="?", type=Path, default=demo, metavar="FOLDER", help=what)
+    add_config(parser)
+    parser.add_argument("--runs", type=int, metavar="N", help="runs of each scenario (10, or eval.toml's)")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="only these scenarios, as breakfast*"
+    )
+    parser.add_argument("--typed", action="store_true", help="type instead of speaking; no speech engines")
+    what = "change a key of the configuration, such as turn.silence_s=0.3"
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=what)
+    what = "compare with a configuration (.toml), results (.json), an agent (module:Class), or git:REVISION"
+    parser.add_argument("--against", default="", metavar="OTHER", help=what)
+    cores = os.cpu_count() or 1
+    parser.add_argument("--processes", type=int, default=cores, metavar="N", help=f"calls at once ({cores})")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results, with all calls")
+    parser.add_argument("--junit", type=Path, metavar="FILE.xml", help="write the results for CI")
+    what = "fail if a scenario passes less often, 0 to 1 (1); with --against, only if it is worse"
+    parser.add_argument("--min-rate", type=float, default=1.0, metavar="RATE", help=what)
+    parser.set_defaults(command=_eval)
+
+
+def _eval(options: argparse.Namespace) -> None:
+    from voiceagent.config.tables import parse_changes
+    from voiceagent.evals.command import Outputs, run_eval
+    from voiceagent.evals.folder import read_settings
+    from voiceagent.evals.runs import Plan
+    from voiceagent.validation.errors import CommandFailed
+
+    runs = options.runs if options.runs is not None else read_settings(options.folder).runs
+    for name, value in (("--runs", runs), ("--processes", options.processes)):
+        if value < 1:
+            raise CommandFailed(f"{name} is {value}; allowed: 1 or more")
+    plan = Plan(
+        folder=options.folder,
+        config=options.config,
+        changes=parse_changes(options.set),
+        only=tuple(options.only),
+        runs=runs,
+        typed=options.typed,
+        processes=options.processes,
+    )
+    run_eval(plan, options.against, Outputs(options.json, options.junit, options.min_rate))

@@ -1,0 +1,213 @@
+"""Format of a scenario: a caller, a line, and what must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from voiceagent.engines.config import EngineConfig
+from voiceagent.evals.record import CallRecord
+from voiceagent.validation.section import Seconds, Section, check
+
+Habit = Literal[
+    "pauses", "corrects", "interrupts", "backchannels", "spells", "changes_mind", "falls_silent", "hangs_up"
+]
+Argument = str | bool | int | float | tuple[str | bool | int | float, ...]
+"""Expected argument of a tool; of several, any one."""
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Persona(Section):
+    """`[persona]`: the caller. A script speaks for itself; an LLM speaks as this person."""
+
+    goal: str = ""
+    """Reason of the call, for an LLM."""
+    facts: dict[str, str] = Field(default_factory=dict)
+    """Facts that the caller knows, by name."""
+    temper: Literal["calm", "friendly", "impatient", "angry", "anxious"] = "calm"
+    """Temper, for an LLM."""
+    language: str = Field(default="", pattern=r"^([a-z]{2,3})?$")
+    """ISO 639 code of the caller's language. "" is the agent's."""
+    speed: float = Field(default=1.0, ge=0.5, le=2)
+    """Speed of speech relative to the synthesizer's."""
+    habits: tuple[Habit, ...] = ()
+    """Habits of the caller. "pauses", "interrupts" and "backchannels" change how lines are spoken, whoever
+    writes them; an LLM is instructed to have the others, and a script has them in its lines.
+    """
+
+
+class LineConfig(Section):
+    """`[line]`: the connection between caller and agent."""
+
+    kind: Literal["clean", "telephone", "noise", "loss", "speakerphone"] = "clean"
+    noise_db: float = Field(default=15.0, ge=-10, le=60)
+    """Level of the voice above the noise, of a line of kind "noise"."""
+    loss: float = Field(default=0.05, ge=0, lt=1)
+    """Share of lost packets, of a line of kind "loss"."""
+    echo_db: float = Field(default=20.0, ge=0, le=60)
+    """Attenuation of the agent's voice in the caller's microphone, of a line of kind "speakerphone"."""
+
+
+class ScriptLine(Section):
+    """A line of a script. "[pause 1.5]" within `say` is a pause of 1.5 s."""
+
+    say: tuple[str, ...] = ("",)
+    """The words; of several wordings each run chooses one. "" says nothing."""
+    wait_s: Seconds | None = None
+    """Silence before speaking, after the agent's answer. Left out, half a second or less."""
+    over_agent_s: Seconds | None = None
+    """Speak over the agent's answer, this long after its start, instead of after its end."""
+
+
+class Reply(Section):
+    """A line said in place of the script's next one, once, if the agent's answer has these words."""
+
+    to: tuple[Text, ...]
+    """Words of the agent; any one of them."""
+    say: tuple[Text, ...]
+    """The words; of several wordings each run chooses one."""
+
+
+class ToolExpectation(Section):
+    """`[[expect.tools]]`: a tool call that must be made."""
+
+    name: str
+    arguments: dict[str, Argument] = Field(default_factory=dict)
+    """Arguments that the call must have; it may have others. Numbers in words equal figures."""
+    result: Text | None = None
+    """Words of the tool's result; "a | b" allows a or b."""
+    times: int | None = Field(default=None, ge=0)
+    """Exact number of such calls. Left out, at least one."""
+
+
+class Expect(Section):
+    """`[expect]`: what must hold in each run. "a | b" in a text allows a or b."""
+
+    tools: tuple[ToolExpectation, ...] = ()
+    no_tools: tuple[str, ...] = ()
+    """Tools that must not be called."""
+    says: tuple[Text, ...] = ()
+    """Texts that the agent must say."""
+    never_says: tuple[Text, ...] = ()
+    """Texts that the agent must not say."""
+    max_turns: int | None = Field(default=None, ge=1)
+    """Most turns of the caller."""
+    max_wait_s: float | None = Field(default=None, gt=0)
+    """Longest time from the end of a line to the agent's voice."""
+    yields_within_s: float | None = Field(default=None, gt=0)
+    """Longest time for which the agent continues to speak once the caller speaks over it."""
+    answers_every_turn: bool = False
+    """Each line is answered."""
+    lets_finish: bool = False
+    """The agent never begins to speak while a line is being said."""
+    ignores_backchannels: bool = False
+    """No backchannel ends an answer."""
+    ends_by: Literal["agent", "caller"] | None = None
+    """The side that hangs up."""
+    judge: tuple[Text, ...] = ()
+    """Questions for the judge, which must be answered with yes."""
+
+
+class ScenarioFile(Section):
+    """A scenario file."""
+
+    about: str = ""
+    """Purpose, for readers."""
+    persona: Persona = Persona()
+    line: LineConfig = LineConfig()
+    script: tuple[ScriptLine, ...] = ()
+    """Lines of the caller, in order; after the last one is answered, the caller hangs up. Left out, an LLM is
+    the caller, who needs `persona.goal`.
+    """
+    replies: tuple[Reply, ...] = ()
+    max_turns: int = Field(default=12, ge=1, le=100)
+    """Lines after which the caller hangs up."""
+    parameters: dict[str, str] = Field(default_factory=dict)
+    """Metadata of the telephony provider, such as the number of the caller."""
+    expect: Expect = Expect()
+
+    @model_validator(mode="after")
+    def _has_a_caller(self) -> Self:
+        if not self.script and not self.persona.goal:
+            message = "without a script an LLM is the caller: set persona.goal, or script"
+            raise PydanticCustomError("no_caller", message)
+        return self
+
+
+Check = Callable[[CallRecord], None]
+"""A check in Python. It fails by raising AssertionError with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A scenario by name. check: further check in Python, None without one.
+
+    A Python file in the folder has some of these: `Scenario.of("late", {...}, check=...)`.
+    """
+
+    name: str
+    file: ScenarioFile
+    check: Check | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls, name: str, table: Mapping[str, Any], source: Path = Path("scenario"), check: Check | None = None
+    ) -> Scenario:
+        """Return a scenario from a table as in a TOML file. Raises ConfigError."""
+        return cls(name, parse(table, source), check)
+
+
+class Times(Section):
+    """`[times]`: virtual durations of the agent's engines. What is left out is measured in each run."""
+
+    recognition_s: Seconds | None = None
+    """A decoding of the recognizer."""
+    first_token_s: Seconds | None = None
+    """From a request to the LLM's first token."""
+    token_s: Seconds = 0.0
+    """Each further token, if `first_token_s` is set."""
+    first_audio_s: Seconds | None = None
+    """From a text to its first audio. Set, the rest follows at once."""
+
+
+class EvalFile(Section):
+    """`eval.toml` of a folder of scenarios."""
+
+    runs: int = Field(default=10, ge=1, le=1_000)
+    """Runs of each scenario. `--runs` replaces it."""
+    times: Times = Times()
+    caller: EngineConfig | None = None
+    """LLM of the callers without a script. Left out, the agent's own configuration's."""
+    voice: EngineConfig | None = None
+    """Synthesizer of the callers. Left out, the configuration's."""
+    judge: EngineConfig | None = None
+    """LLM that answers the questions. Left out, questions are an error."""
+    second_judge: EngineConfig | None = None
+    """LLM of a second opinion; the agreement of both is printed."""
+
+
+def parse(table: Mapping[str, Any], source: Path) -> ScenarioFile:
+    """Return a scenario from the table of a TOML file. Raises ConfigError."""
+    return check(ScenarioFile, _with_lists(table), source)
+
+
+def _with_lists(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table with single texts in place of lists, and texts in place of lines, spelled out."""
+    document = dict(table)
+    for name, keys in (("script", ("say",)), ("replies", ("say", "to"))):
+        lines = document.get(name)
+        if not isinstance(lines, list | tuple):
+            continue
+        tables = [{"say": line} if name == "script" and isinstance(line, str) else line for line in lines]
+        document[name] = [
+            {key: [value] if key in keys and isinstance(value, str) else value for key, value in line.items()}
+            if isinstance(line, Mapping)
+            else line
+            for line in tables
+        ]
+    return document
