@@ -25,7 +25,7 @@ class Bank(Agent):
         while self.tries < MAX_TRIES:
             self.tries += 1
             prompt = "Please enter your PIN." if self.tries == 1 else "That was not it. Once more, please."
-            entered = await self.call.collect_digits(prompt, count=4)
+            entered = await self.call.collect_digits(prompt, count=4, private=True)
             if pin and compare_digest(entered, pin):
                 self.known = True
                 return "the PIN is right"

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixed_config import write_config
@@ -22,6 +23,7 @@ from served import served
 from voiceagent.cli.main import _parser
 from voiceagent.config.tables import Config, load
 from voiceagent.evals.folder import read_scenarios, read_settings
+from voiceagent.testing import Calls, TestCall
 
 pytestmark = pytest.mark.timeout(2 * PATIENCE_S)
 
@@ -114,6 +116,7 @@ ELSEWHERE = {
     "import asyncio": "below, against a server",
     "from voiceagent.agents import": "below, with its test",
     "async with TestCall": "below, with its agent",
+    "from voiceagent.agents.capture": "below, in a call",
     "from openai import AsyncOpenAI": "tests/e2e/test_live.py calls the server with it",
     "import sys": "tests/e2e/test_agents_realtime.py calls the server with it",
 }
@@ -136,6 +139,17 @@ async def test_readmes_agent_passes_readmes_test(tmp_path: Path) -> None:
         names,
     )
     await names["check"]()  # type: ignore[operator]
+
+
+async def test_the_agent_that_captures_an_address_captures_it() -> None:
+    names: dict[str, Any] = {"__name__": "billing"}
+    exec(compile(snippet("from voiceagent.agents.capture"), "billing", "exec"), names)
+    async with TestCall(names["Billing"]) as call:
+        call.model_will(Calls("send_bill"), "It is on its way.")
+        assert await call.says("send me the bill") == "What is your e-mail address?"
+        await call.says("bob at gmail dot com")
+        assert await call.says("yes") == "It is on its way."
+        assert call.expect_tool("send_bill") == "sent to bob@gmail.com"
 
 
 def test_the_lines_of_the_agent_and_its_peers_are_counted_right() -> None:

@@ -105,6 +105,20 @@ async def test_three_wrong_pins_end_in_words_for_the_model(example: Any) -> None
         assert "wrong three times" in call.expect_tool("check_pin")
 
 
+async def test_a_table_is_booked_by_tasks_that_the_caller_answers(example: Any) -> None:
+    async with TestCall(example("booking").Bookings) as call:
+        call.model_will(Calls("book"), "Your table is booked.")
+        assert await call.says("a table please") == "For which day and time?"
+        assert "7:30 PM. Is that right?" in await call.says("tomorrow at half past seven in the evening")
+        assert await call.says("yes") == "What is your last name? Please spell it."
+        assert "M, E, I, E, R" in await call.says("Mayer, M E I E R")
+        assert await call.says("that's right") == "And your phone number?"
+        assert "0 1 2, 3 4 5 6" in await call.says("five five five, oh one two, three four five six")
+        assert "text message" in await call.says("correct")
+        assert await call.says("yes please") == "Your table is booked."
+        assert call.expect_tool("book").endswith("a text message goes to 5550123456")
+
+
 async def test_the_mcp_server_finds_an_order() -> None:
     pytest.importorskip("mcp")
     from mcp.client import Client  # noqa: PLC0415 - optional

@@ -7,10 +7,13 @@ import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from llmcore.text.whole_characters import join_surrogates
 from voiceagent.agents.caller_input import CallerInput
+from voiceagent.agents.capture.dialogue import Dialogue
+from voiceagent.agents.capture.task import Circumstances, Task
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import DictationBegan, HangUpRequested, ReplyRequested, SpeechRequested
 from voiceagent.conversation.history import MessageItem
@@ -18,6 +21,8 @@ from voiceagent.session.agent import AgentDoes, Answer, OutboundDetails, ToolFai
 
 if TYPE_CHECKING:
     from voiceagent.agents.agent import Agent
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +192,13 @@ class AgentCall:
         await does.line.send_digits(digits)
 
     async def collect_digits(
-        self, prompt: str = "", *, count: int | None = None, finish: str = "#", timeout_s: float = 10.0
+        self,
+        prompt: str = "",
+        *,
+        count: int | None = None,
+        finish: str = "#",
+        timeout_s: float = 10.0,
+        private: bool = False,
     ) -> str:
         """Ask for digits, which the caller presses, or says in groups with pauses. The model does not
         answer meanwhile.
@@ -197,18 +208,46 @@ class AgentCall:
             count: Number of digits; None ends the entry with `finish`, or after a pause.
             finish: Key that ends the entry.
             timeout_s: Maximum time without input.
+            private: The caller's words and keys are neither logged, stored, recorded nor sent to the LLM.
 
         Returns:
             The digits.
 
         Raises:
-            ToolFailed: The caller said something else or entered too few digits. The message is for the
-                model.
+            ToolFailed: The caller said something else or entered too few digits, or private input was asked
+                for in a call with a realtime backend. The message is for the model.
         """
         does = self._does()
         if does is None:
             raise ToolFailed("the call is over")
-        return await self._caller.digits(does, prompt, DigitEntry(count, finish, does.language), timeout_s)
+        _check_private(does, private)
+        entry = DigitEntry(count, finish, does.language, private)
+        return await self._caller.digits(does, prompt, entry, timeout_s)
+
+    async def ask(self, task: Task[T]) -> T | None:
+        """Ask the caller for one thing, read it back, and let the caller correct it. The model does not
+        answer meanwhile.
+
+        Args:
+            task: A task of `voiceagent.agents.capture`, such as `Email("What is your e-mail address?")`.
+
+        Returns:
+            The value that the caller confirmed; None if the caller gave up or hung up.
+
+        Raises:
+            ToolFailed: Other input is collected at the moment, or private input was asked for in a call
+                with a realtime backend, which hears everything. The message is for the model.
+            TypeError: `task` is no task.
+        """
+        if not isinstance(task, Task):
+            raise TypeError(f"ask({task!r:.60}); allowed: a task of voiceagent.agents.capture")
+        does = self._does()
+        if does is None:
+            return None
+        _check_private(does, task.private)
+        # the server's local time: callers say days and times without a zone
+        now = Circumstances(does.language, datetime.now())
+        return await self._caller.capture(does, task, Dialogue(task, now))
 
     def dictation(self, *digits: int) -> None:
         """Expect dictation in groups with pauses in the caller's next turn.
@@ -240,6 +279,11 @@ def no_call() -> AgentCall:
 def _check_text(what: str, text: object) -> None:
     if not isinstance(text, str):
         raise TypeError(f"{what}({text!r:.60}): allowed: a text")
+
+
+def _check_private(does: AgentDoes, private: bool) -> None:
+    if private and not does.takes_turns:
+        raise ToolFailed("private input cannot be collected: a realtime backend hears this call")
 
 
 def _record_action(what: str) -> None:

@@ -6,14 +6,21 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
+from voiceagent.agents.capture.dialogue import Ask, Captured, Dialogue
+from voiceagent.agents.capture.task import Task
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import DictationBegan, SpeechRequested, TurnsClaimed
 from voiceagent.session.agent import AgentDoes, Pressed, ToolFailed
 
 PAUSE_S = 3.0
 """Pause after which an entry of unknown length is complete."""
+SILENCE_S = 8.0
+"""Silence after which the agent asks again for what it captures."""
 _OVER = "the call is over"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +47,16 @@ class CallOver:
     """The call ended."""
 
 
+_Input = asyncio.Queue[Key | Words | AgentSpoke | CallOver]
+
+
 class CallerInput:
     """Passes the caller's input to the tool that collects it. At most one collects at a time, none after
     the call.
     """
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[Key | Words | AgentSpoke | CallOver] | None = None
+        self._queue: _Input | None = None
         self._over = False
         # (finish key, loop time until which it is ignored) after an entry of known length
         self._ignored_terminator = ("", 0.0)
@@ -86,7 +96,7 @@ class CallerInput:
 
         Raises ToolFailed, with a message for the model.
         """
-        with self._claim(does) as asking:
+        with self._claim(does, entry.private) as asking:
             if prompt:
                 does.post(SpeechRequested(prompt))
             dictates = True  # renewed each turn, for the missing digits
@@ -118,14 +128,51 @@ class CallerInput:
                         raise ToolFailed(_OVER)
         return entry.result()
 
+    async def capture(self, does: AgentDoes, task: Task[T], dialogue: Dialogue[T]) -> T | None:
+        """Run the dialogue of a task and return its value, None if the caller gave up or hung up.
+
+        Raises ToolFailed if other input is collected at the moment.
+        """
+        with self._claim(does, task.private) as asking:
+            step: Ask | Captured[T] = dialogue.begin()
+            while isinstance(step, Ask):
+                if step.text:
+                    does.post(SpeechRequested(step.text))
+                if step.dictated:
+                    does.post(DictationBegan(task.digits))
+                step = await self._next_step(does, dialogue, asking, step)
+        return step.value
+
+    async def _next_step(
+        self, does: AgentDoes, dialogue: Dialogue[T], asking: _Input, asked: Ask
+    ) -> Ask | Captured[T]:
+        """Wait for words, a key or a silence, and return the dialogue's next step."""
+        while True:
+            wait_s = PAUSE_S if dialogue.pauses else SILENCE_S
+            try:
+                async with asyncio.timeout(wait_s):
+                    happened = await asking.get()
+            except TimeoutError:
+                if does.quiet:
+                    return dialogue.on_silence()
+                continue
+            asking.task_done()
+            match happened:
+                case Key(digit):
+                    return dialogue.on_key(digit)
+                case Words(text):
+                    return dialogue.on_words(text)
+                case CallOver():
+                    return Captured(None)
+
     @contextmanager
-    def _claim(self, does: AgentDoes) -> Iterator[asyncio.Queue[Key | Words | AgentSpoke | CallOver]]:
+    def _claim(self, does: AgentDoes, private: bool = False) -> Iterator[_Input]:
         if self._over:
             raise ToolFailed(_OVER)
         if self._queue is not None:
             raise ToolFailed("not done: something else is asked of the caller at the moment")
         asking = self._queue = asyncio.Queue()
-        does.post(TurnsClaimed(True))
+        does.post(TurnsClaimed(True, private))
         try:
             yield asking
         finally:

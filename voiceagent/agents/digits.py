@@ -19,6 +19,7 @@ class DigitEntry:
         count: Number of digits, None for any.
         finish: Key that ends the entry.
         language: ISO 639 code of spoken digits.
+        private: the digits are for the agent's code alone.
         digits: Digits so far.
         complete: The entry is over.
     """
@@ -26,6 +27,7 @@ class DigitEntry:
     count: int | None
     finish: str
     language: str
+    private: bool = False
     digits: str = ""
     complete: bool = False
 
@@ -54,7 +56,8 @@ class DigitEntry:
         if not said and asks_for_moment(sentences, language):
             return
         if not said:
-            raise ToolFailed(f"the caller gave no digits, but said: {text}")
+            words = "something else" if self.private else text
+            raise ToolFailed(f"the caller gave no digits, but said: {words}")
         self._add(said)
         if self.count is not None and len(self.digits) > self.count:
             raise ToolFailed(f"the caller said {len(self.digits)} digits; wanted: {self.count}; ask again")

@@ -74,10 +74,11 @@ class ReplyRequested:
 @dataclass(frozen=True, slots=True)
 class TurnsClaimed:
     """The agent's code claims the caller's turns, which are then not answered, or (claimed False) releases
-    them.
+    them. private: their words are for the agent's code alone: not for history, LLM, client, log or recording.
     """
 
     claimed: bool
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)

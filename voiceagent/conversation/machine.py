@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import interruption
+from voiceagent.conversation import interruption, privacy
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.answering import Answering
 from voiceagent.conversation.causes import cause_of
@@ -23,7 +23,7 @@ from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.input_requests import clear_input, commit_input
 from voiceagent.conversation.interruption import InterruptionPolicy
-from voiceagent.conversation.item_requests import ItemRequests
+from voiceagent.conversation.item_requests import ItemRequest, ItemRequests
 from voiceagent.conversation.mcp_lists import McpLists
 from voiceagent.conversation.out_of_band import OutOfBandResponses, runs_out_of_band
 from voiceagent.conversation.prompting.prompts import Prompts
@@ -73,6 +73,11 @@ class Conversation:
         """True if neither side speaks and no response, tool or input of the agent's code is pending."""
         waiting = self._answering.has_pending or self._tools.awaited or self._turns.claimed
         return self._caller.silent and not waiting and self._responses.idle
+
+    @property
+    def private(self) -> bool:
+        """True while the caller's words, keys and audio are for the agent's code alone."""
+        return self._turns.private or self._caller.private
 
     @property
     def quiet(self) -> bool:
@@ -208,8 +213,8 @@ class Conversation:
                 return self._on_agent_changed(event)
             case ev.SpeechRequested() | ev.ReplyRequested():
                 self._answering.queue_speech(event)
-            case ev.TurnsClaimed(claimed):
-                self._turns.claim(claimed)
+            case ev.TurnsClaimed(claimed, private):
+                self._turns.claim(claimed, private)
             case ev.HangUpRequested(reason):
                 self._answering.hang_up_after_speech(reason)
             case ev.DictationBegan(digits):
@@ -267,11 +272,27 @@ class Conversation:
             case ev.ClipRequested():
                 return self._answering.play_clip(event)
             case ev.KeyPressed(digit, received_at):
-                return [notify.NotifyKeyPressed(digit, received_at)]
+                return [] if self._turns.private else [notify.NotifyKeyPressed(digit, received_at)]
             case ev.PlayoutMeasured():
                 return []  # for the call's log only
             case _:
-                return self._items.handle(event, self.settings if self._started else None)
+                return self._on_item_request(event)
+
+    def _on_item_request(self, event: ItemRequest) -> list[Command]:
+        """Handle a request that changes items. Private input goes to the agent's code alone."""
+        settings = self.settings if self._started else None
+        if not self._turns.private:
+            return self._items.handle(event, settings)
+        withheld = event
+        if isinstance(event, ev.ItemCreated):
+            withheld = privacy.withheld_item(event)
+        commands = self._items.handle(withheld, settings)
+        said = (
+            event.item.text
+            if isinstance(event, ev.ItemCreated) and isinstance(event.item, MessageItem)
+            else ""
+        )
+        return [do.TurnConcluded(said) if isinstance(one, do.TurnConcluded) else one for one in commands]
 
     def _apply_settings(self, settings: CallSettings) -> list[Command]:
         ends = settings.only_transcribes and not self.settings.only_transcribes

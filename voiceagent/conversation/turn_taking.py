@@ -46,10 +46,12 @@ class TurnTaking:
         self._responses, self._answering = responses, answering
         self.claimed = False
         """True while the agent's code takes the caller's turns, so that they are not answered."""
+        self.private = False
+        """True while nothing else may have their words."""
 
-    def claim(self, claimed: bool) -> None:
+    def claim(self, claimed: bool, private: bool) -> None:
         """Give the caller's turns to the agent's code, or take them back."""
-        self.claimed = claimed
+        self.claimed, self.private = claimed, claimed and private
         if not claimed:  # the dictation is over
             self._caller.dictation = None
 
@@ -71,7 +73,9 @@ class TurnTaking:
         detection = settings.turn_detection
         respond = detection is not None and detection.create_response and not self.claimed
         padding_s = 0.0 if detection is None else detection.prefix_padding_s
-        turn, recognize = self._caller.start(at_s, padding_s, respond, self._voice.resumed_turn(at_s))
+        turn, recognize = self._caller.start(
+            at_s, padding_s, respond, self._voice.resumed_turn(at_s), self.private
+        )
         over_agent = self._voice.on_turn_started(turn, level_db, detection)
         if over_agent is not None:
             return [recognize, *over_agent]

@@ -144,6 +144,10 @@ class AgentDoes(Protocol):
         """True if neither side speaks."""
 
     @property
+    def takes_turns(self) -> bool:
+        """False if another server hears the call and decides about turns."""
+
+    @property
     def items(self) -> Sequence[Item]:
         """The conversation so far."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from audio.pcm import Samples
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import call_events
@@ -14,6 +16,7 @@ from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.mcp import McpServer
+from voiceagent.conversation.privacy import withheld_commands, withheld_event
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode
 from voiceagent.session.base_call import BaseCall
@@ -94,7 +97,8 @@ class Session(BaseCall):
         if made and self._listener.unjudged_s > MAX_UNJUDGED_S:
             return
         self._listener.hear(samples, made)
-        self._publisher.on_input_audio(samples, rate_hz, begins_ago_s)
+        recorded = np.zeros_like(samples) if self._conversation.private else samples
+        self._publisher.on_input_audio(recorded, rate_hz, begins_ago_s)
 
     @property
     def _awaits_silence(self) -> bool:
@@ -151,13 +155,14 @@ class Session(BaseCall):
         """Return the conversation's commands for an event, and record both."""
         # ids are random: a replay uses the recorded ones
         self._ids.made = []
+        private = self._conversation.private  # before a turn that ends, and with it the privacy
         try:
             commands = self._conversation.handle(event)
         except Exception as fault:
             # recorded because this is the event that matters in the log
-            self._publish(event, (), fault)
+            self._publish(event, (), private, fault)
             raise
-        self._publish(event, commands)
+        self._publish(event, commands, private or self._conversation.private)
         if isinstance(event, ev.PlayoutPlayed | ev.PlayoutStopped | ev.ItemTruncated):
             self._publish_played(event)
         return commands
@@ -170,8 +175,16 @@ class Session(BaseCall):
         self._decide(gone)
         return self._stamps.hung_up()
 
-    def _publish(self, event: ev.Event, commands: Sequence[Command], fault: Exception | None = None) -> None:
+    def _publish(
+        self,
+        event: ev.Event,
+        commands: Sequence[Command],
+        private: bool,
+        fault: Exception | None = None,
+    ) -> None:
         if self._publisher.has_subscribers:
+            if private:
+                event, commands = withheld_event(event), withheld_commands(commands)
             received_s = self._listener.received_s
             handled = call_events.EventHandled(event, received_s, self._ids.made, commands, fault)
             self._publisher.publish(handled)

@@ -36,6 +36,14 @@ def trailing_digits(words: Sequence[str], language: str) -> str:
     return "".join(reversed(list(takewhile(bool, figures))))
 
 
+def number_at(words: Sequence[str], index: int, language: str) -> tuple[str, int]:
+    """Return the figures of the number that begins at a lower-case word, and how many words it takes; ("", 1)
+    if there is none.
+    """
+    spoken = _spoken(language)
+    return _number_at(words, index, max((len(number) for number in spoken), default=1), spoken)
+
+
 def _figures(words: Sequence[str], language: str) -> Iterator[str]:
     """Yield the figures of each number; "" for a word that is neither a number nor a repetition."""
     spoken, repeated = _spoken(language), _REPEATED.get(language, {})

@@ -67,17 +67,24 @@ class Caller:
         turns = [*self.awaiting, self.open] if self.open else self.awaiting
         return next((turn for turn in turns if turn.item_id == item_id), None)
 
+    @property
+    def private(self) -> bool:
+        """True while a private turn is in progress or waits for its transcript."""
+        turns = [*self.awaiting, self.open] if self.open else self.awaiting
+        return any(turn.private for turn in turns)
+
     def start(
-        self, at_s: float, padding_s: float, respond: bool, resumes: CallerTurn | None
+        self, at_s: float, padding_s: float, respond: bool, resumes: CallerTurn | None, private: bool = False
     ) -> tuple[CallerTurn, Command]:
         """Start a turn and its recognition, even if it may turn out to be none. padding_s: length of the
-        audio before the turn that is recognized too.
+        audio before the turn that is recognized too. private: see `CallerTurn`.
         """
         # a resumed turn continues its own dictation
         dictation = self.dictation if resumes is None else resumes.dictation
         # items must not share samples: a word would be recognized twice, or in part
         taken_to_s = max([self._committed_to_s, *(ended.sound_end_s for ended in self.awaiting)])
         turn = self.open = CallerTurn(self._new_id("item"), at_s, respond, resumes, dictation)
+        turn.private = private or (resumes is not None and resumes.private)
         if taken_to_s > at_s - padding_s:
             turn.not_before_s = min(taken_to_s, at_s)
         whole = resumes is not None and self._policy.resume_as_whole
@@ -136,7 +143,7 @@ class Caller:
         self.dictation = None
         # turns that the client commits are not resumed by voice
         self.last = turn if by_voice else None
-        item = MessageItem(turn.item_id, "user", turn.text, spoken=True)
+        item = MessageItem(turn.item_id, "user", turn.shown_text, spoken=True)
         previous = self._history.last_id()
         self._history.insert(item)
         self._committed_to_s = max(self._committed_to_s, turn.sound_end_s)
@@ -180,18 +187,18 @@ class Caller:
         seconds = turn.end_s - turn.started_at_s
         confidence = turn.recognition.confidence
         logprob = math.log(confidence) if confidence else None
-        final = notify.NotifyTranscript(turn.item_id, turn.text, True, seconds, logprob)
+        final = notify.NotifyTranscript(turn.item_id, turn.shown_text, True, seconds, logprob)
         return [final] if transcribe else []
 
     def _write_transcript(self, turn: CallerTurn) -> None:
         if turn.item_id in self._history:  # a client may have deleted it meanwhile
-            words = "\n".join(filter(None, (turn.typed, turn.text)))
+            words = "\n".join(filter(None, (turn.typed, turn.shown_text)))
             self._history.put(MessageItem(turn.item_id, "user", words, spoken=True))
 
     def notify_stable(self, turn: CallerTurn) -> list[Command]:
         """Notify the client of newly stable words."""
         stable = turn.recognition.stable
-        if not stable.startswith(turn.notified) or len(stable) == len(turn.notified):
+        if turn.private or not stable.startswith(turn.notified) or len(stable) == len(turn.notified):
             return []
         added = stable[len(turn.notified) :]
         turn.notified = stable

@@ -11,6 +11,9 @@ from voiceagent.conversation.end_of_turn.probability import EndpointingRule
 from voiceagent.conversation.turn.proximity import SpeakerProximity
 from voiceagent.conversation.words import words_of
 
+WITHHELD = "(private)"
+"""Stands for the words of private turns, see `TurnsClaimed`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Speaking:
@@ -91,8 +94,9 @@ class CallerTurn:
     respond: its end requests a response. resumes: the earlier turn that it continues, which was answered too
     early. dictation: digits that a dictated number may have, empty for a name or the like, None without
     dictation. not_before_s: see `StartRecognition`. typed: text before the audio, of an item that the client
-    created. notified: stable text sent to the client. own_pauses_s: pauses after which the caller continued,
-    in seconds. length, proximity: for a voice over the agent, its class by length and by loudness. level_db:
+    created. private: its words are for the agent's code alone. notified: stable text sent to the client.
+    own_pauses_s: pauses after which the caller continued, in seconds. length, proximity: for a voice over the
+    agent, its class by length and by loudness. level_db:
     level in dBFS, None if unknown: of the whole voice once the turn is over; before that, over the agent, of
     its loudest window.
     """
@@ -107,11 +111,17 @@ class CallerTurn:
     recognition: RecognitionState = RecognitionState()
     not_before_s: float = field(default=0.0, init=False)
     typed: str = field(default="", init=False)
+    private: bool = field(default=False, init=False)
     notified: str = field(default="", init=False)
     own_pauses_s: tuple[float, ...] = field(default=(), init=False)
     length: VoiceLength = field(default=VoiceLength.BRIEF, init=False)
     proximity: SpeakerProximity = field(default=SpeakerProximity.NEAR, init=False)
     level_db: float | None = field(default=None, init=False)
+
+    @property
+    def shown_text(self) -> str:
+        """The transcript for history and client."""
+        return WITHHELD if self.private and self.text else self.text
 
     @property
     def announced(self) -> bool:

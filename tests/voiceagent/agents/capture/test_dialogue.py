@@ -1,0 +1,150 @@
+"""The dialogue: ask, read back, correct, give up."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceagent.agents.capture import Card, Choice, Circumstances, Email, Name, PhoneNumber, Task, YesNo
+from voiceagent.agents.capture.dialogue import Ask, Captured, Dialogue
+
+NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
+QUESTION = "What is your e-mail address?"
+
+
+def hold(task: Task[Any], *turns: str) -> tuple[Dialogue[Any], Ask | Captured[Any]]:
+    """Return the dialogue after these turns, and its last step. "<5>" presses a key, "" is a silence."""
+    dialogue = Dialogue(task, NOW)
+    step: Ask | Captured[Any] = dialogue.begin()
+    for turn in turns:
+        assert isinstance(step, Ask), f"it was over before {turn!r}"
+        if turn.startswith("<"):
+            step = dialogue.on_key(turn[1])
+        else:
+            step = dialogue.on_words(turn) if turn else dialogue.on_silence()
+    return dialogue, step
+
+
+def test_a_value_is_read_back_and_confirmed() -> None:
+    dialogue, step = hold(Email(QUESTION), "bob at gmail dot com")
+    assert step == Ask("I have B, O, B, at gmail.com. Is that right?", dictated=False)
+    assert dialogue.on_words("Yes, that's right.") == Captured("bob@gmail.com")
+    assert dialogue.corrections == 0
+
+
+def test_a_correction_is_read_back_with_examples() -> None:
+    dialogue, step = hold(Email(QUESTION), "dan at gmail dot com", "No, B as in boy.")
+    assert isinstance(step, Ask)
+    assert step.text.startswith("I have B as in Bravo, A as in Al")
+    assert dialogue.on_words("yes") == Captured("ban@gmail.com")
+    assert dialogue.corrections == 1
+
+
+def test_a_bare_no_asks_to_spell_all_of_it() -> None:
+    _, step = hold(Email(QUESTION), "john at gmail dot com", "No.")
+    assert step == Ask("Sorry. Please spell it for me, letter by letter.", dictated=True)
+
+
+def test_a_new_value_replaces_the_one_that_was_read_back() -> None:
+    dialogue, step = hold(Email(QUESTION), "jon at gmail dot com", "john, j o h n, at gmail dot com")
+    assert isinstance(step, Ask)
+    assert dialogue.on_words("correct") == Captured("john@gmail.com")
+
+
+@pytest.mark.parametrize("words", ["never mind", "I don't have one.", "Forget it."])
+def test_a_caller_who_gives_up_gives_nothing(words: str) -> None:
+    assert hold(Email(QUESTION), words)[1] == Captured(None)
+    assert hold(Email(QUESTION), "bob at gmail dot com", words)[1] == Captured(None)
+
+
+def test_a_caller_who_is_never_understood_is_let_go() -> None:
+    assert hold(Email(QUESTION), *["could you tell me the time please"] * 4)[1] == Captured(None)
+
+
+def test_silence_repeats_the_question_and_then_gives_up() -> None:
+    assert hold(Email(QUESTION), "")[1] == Ask(QUESTION, dictated=True)
+    assert hold(Email(QUESTION), "", "", "")[1] == Captured(None)
+
+
+def test_a_moment_is_granted_and_is_no_answer() -> None:
+    assert hold(Email(QUESTION), "One moment, please.")[1] == Ask("", dictated=True)
+
+
+def test_a_question_back_repeats_what_was_said() -> None:
+    assert hold(Email(QUESTION), "Pardon?")[1] == Ask(QUESTION, dictated=True)
+    _, step = hold(Email(QUESTION), "bob at gmail dot com", "what did you say?")
+    assert step == Ask("I have B, O, B, at gmail.com. Is that right?", dictated=False)
+
+
+def test_groups_of_a_number_are_awaited_in_silence() -> None:
+    task = PhoneNumber("Your number?", lengths=(10,))
+    assert hold(task, "five five five")[1] == Ask("", dictated=True)
+    assert hold(task, "five five five", "")[1] == Ask("I have 5 5 5 so far. Please go on.", dictated=True)
+    assert hold(task, "five five five", "0123456")[1] == Ask(
+        "I have 5 5 5, 0 1 2, 3 4 5 6. Is that right?", dictated=False
+    )
+
+
+def test_a_pause_ends_a_number_of_unknown_length() -> None:
+    dialogue, step = hold(PhoneNumber("Your number?"), "555 0123")
+    assert (step, dialogue.pauses) == (Ask("", dictated=True), True)
+    assert dialogue.on_silence() == Ask("I have 5 5 5, 0 1 2 3. Is that right?", dictated=False)
+
+
+def test_a_number_may_be_pressed_and_confirmed_by_keys() -> None:
+    task = PhoneNumber("Your number?", lengths=(4,))
+    assert hold(task, "<1>", "<*>", "<5>", "<5>", "<0>", "<1>", "<1>")[1] == Captured("5501")
+    _, step = hold(PhoneNumber("Your number?"), *(f"<{key}>" for key in "5550123#"))
+    assert isinstance(step, Ask)
+    assert step.text.startswith("I have 5 5 5")
+
+
+def test_a_card_that_cannot_be_right_is_asked_for_again() -> None:
+    assert hold(Card("Your card?"), "4242 4242 4242 4243")[1] == Ask(
+        "Sorry. Please say it once more.", dictated=True
+    )
+
+
+def test_yes_and_no_are_not_read_back() -> None:
+    assert hold(YesNo("Shall I?"), "Yes, please.")[1] == Captured(True)
+    assert hold(YesNo("Shall I?"), "No thanks.")[1] == Captured(False)
+    assert hold(YesNo("Shall I?"), "<2>")[1] == Captured(False)
+
+
+def test_an_answer_that_is_not_understood_gets_the_question_again() -> None:
+    _, step = hold(Choice("Small or large?", options=("small", "large")), "purple")
+    assert step == Ask("Sorry, I did not get that. Small or large?", dictated=False)
+
+
+TURNS = st.lists(
+    st.sampled_from(
+        ("yes", "no", "bob at gmail dot com", "B as in boy", "never", "", "<1>", "<#>", "<*>", "5 5 5",
+         "pardon", "555 012 3456", "dot org")
+    ),
+    max_size=40,
+)  # fmt: skip
+
+
+@given(
+    st.sampled_from([Email(QUESTION), Name("Name?"), PhoneNumber("Number?"), Card("Card?"), YesNo("Yes?")]),
+    TURNS,
+)
+def test_a_dialogue_only_ends_with_a_value_that_its_task_allows(task: Task[Any], turns: list[str]) -> None:
+    """Hold for any turns: a value was found, and a caller who goes on is asked something or listened to."""
+    dialogue = Dialogue(task, NOW)
+    step: Ask | Captured[Any] = dialogue.begin()
+    for turn in turns:
+        if turn.startswith("<"):
+            step = dialogue.on_key(turn[1])
+        else:
+            step = dialogue.on_words(turn) if turn else dialogue.on_silence()
+        if isinstance(step, Captured):
+            break
+    if isinstance(step, Captured) and isinstance(step.value, str):
+        assert step.value == "bob@gmail.com" or task.hear(step.value, "", NOW).value == step.value
+    else:
+        assert isinstance(step, Ask) or step.value in (None, True, False)

@@ -1,0 +1,397 @@
+"""Capture of dates and times of day: "next Friday at half past three"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from functools import cache
+from typing import ClassVar
+
+from voiceagent.agents.capture.task import Circumstances, Heard, Task
+from voiceagent.text_normalization.languages import find_language
+from voiceagent.text_normalization.numbers import in_words
+from voiceagent.text_normalization.spoken_digits import number_at
+
+_DAYS = {
+    "en": ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    "de": ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"),
+    "es": ("lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"),
+}
+_MONTHS = {
+    "en": ("january", "february", "march", "april", "may", "june", "july", "august", "september",
+           "october", "november", "december"),
+    "de": ("januar", "februar", "märz", "april", "mai", "juni", "juli", "august", "september",
+           "oktober", "november", "dezember"),
+    "es": ("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre",
+           "octubre", "noviembre", "diciembre"),
+}  # fmt: skip
+_RELATIVE = {
+    "today": 0,
+    "tonight": 0,
+    "tomorrow": 1,
+    "heute": 0,
+    "morgen": 1,
+    "übermorgen": 2,
+    "hoy": 0,
+    "mañana": 1,
+}
+_NOON = {
+    "noon": 12,
+    "midday": 12,
+    "midnight": 0,
+    "mittag": 12,
+    "mitternacht": 0,
+    "mediodía": 12,
+    "medianoche": 0,
+}
+_MORNING = ("am", "morning", "morgens", "vormittags", "früh", "madrugada")
+_AFTERNOON = ("pm", "afternoon", "evening", "night", "tonight", "nachmittags", "abends", "tarde", "noche")
+_FIRST_HOUR = 7
+"""Without "am" or "pm", an hour before this one is in the afternoon."""
+_TOKEN = re.compile(r"\d{1,2}:\d\d|\d{4}-\d\d-\d\d|\d{1,2}[/.]\d{1,2}(?:[/.]\d{2,4})?|\d+|[^\W\d_]+")
+
+
+@dataclass(frozen=True)
+class DateTime(Task[datetime]):
+    """A day and a time of day, in the server's local time, without time zone. A day without a year is the
+    next one.
+    """
+
+    dictated: ClassVar[bool] = False
+    spelled: ClassVar[bool] = False
+
+    def hear(self, text: str, draft: str, now: Circumstances) -> Heard[datetime]:
+        """Parse day and time; what is missing comes from the draft, else the caller is asked for it."""
+        day, clock = _drafted(draft)
+        day, clock = find_date(text, now) or day, find_time(text, now) or clock
+        if day is not None and clock is not None:
+            value = datetime.combine(day, clock)
+            return Heard(value, value.isoformat())
+        known = day.isoformat() if day else clock.isoformat() if clock else ""
+        return Heard(
+            draft=known,
+            prompt=_MISSING[now.language if now.language in _MISSING else "en"][day is not None]
+            if known
+            else "",
+        )
+
+    def correct(self, value: datetime, text: str, now: Circumstances) -> datetime | None:
+        """Return the value with another day, another time, or both."""
+        if find_date(text, now) is None and find_time(text, now) is None:
+            return None
+        return self.hear(text, value.isoformat(), now).value
+
+    def read_back(self, value: datetime, now: Circumstances, careful: bool) -> str:
+        """Return day and time as text."""
+        return f"{spoken_date(value.date(), now)}, {spoken_time(value.time(), now)}"
+
+
+_MISSING = {
+    "en": ("On which day?", "At what time?"),
+    "de": ("An welchem Tag?", "Um wie viel Uhr?"),
+    "es": ("¿Qué día?", "¿A qué hora?"),
+}
+
+
+@dataclass(frozen=True)
+class Date(Task[date]):
+    """A day; without a year the next one. past: the day is in the past, as a birthday; it needs a year."""
+
+    past: bool = False
+    dictated: ClassVar[bool] = False
+    spelled: ClassVar[bool] = False
+
+    def hear(self, text: str, draft: str, now: Circumstances) -> Heard[date]:
+        """Parse the day."""
+        day = find_date(text, now, self.past)
+        return Heard() if day is None else Heard(day, day.isoformat())
+
+    def read_back(self, value: date, now: Circumstances, careful: bool) -> str:
+        """Return the day as text."""
+        return spoken_date(value, now)
+
+
+@dataclass(frozen=True)
+class Time(Task[time]):
+    """A time of day. Without "am" or "pm", hours before seven are in the afternoon."""
+
+    dictated: ClassVar[bool] = False
+    spelled: ClassVar[bool] = False
+
+    def hear(self, text: str, draft: str, now: Circumstances) -> Heard[time]:
+        """Parse the time."""
+        clock = find_time(text, now)
+        return Heard() if clock is None else Heard(clock, clock.isoformat())
+
+    def read_back(self, value: time, now: Circumstances, careful: bool) -> str:
+        """Return the time as text."""
+        return spoken_time(value, now)
+
+
+def _drafted(draft: str) -> tuple[date | None, time | None]:
+    """Return the day and the time of a draft in ISO 8601."""
+    if "T" in draft:
+        whole = datetime.fromisoformat(draft)
+        return whole.date(), whole.time()
+    if ":" in draft:
+        return None, time.fromisoformat(draft)
+    return (date.fromisoformat(draft) if draft else None), None
+
+
+def find_date(text: str, now: Circumstances, past: bool = False) -> date | None:
+    """Return the day that a text names, None if there is none. past: a birthday or the like."""
+    tokens = _TOKEN.findall(re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", text.lower()))
+    today = now.now.date()
+    if past:
+        today = date(1900, 1, 1)
+    for at, token in enumerate(tokens):
+        if token in _RELATIVE and not past and not _is_morning(tokens, at):
+            extra = (
+                1
+                if token in ("tomorrow", "morgen") and tokens[max(0, at - 2) : at] == ["day", "after"]
+                else 0
+            )
+            return today + timedelta(days=_RELATIVE[token] + extra)
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", token) or "/" in token or "." in token:
+            found = _written(token, now)
+            if found is not None:
+                return found
+    month = _month(tokens, now.language)
+    if month is not None:
+        return _in_month(tokens, *month, today, now.language)
+    return None if past else _weekday(tokens, today, now.language)
+
+
+def _is_morning(tokens: Sequence[str], at: int) -> bool:
+    """Return True if "mañana" is "de la mañana": the morning, not tomorrow."""
+    return tokens[at] == "mañana" and tokens[max(0, at - 1) : at] == ["la"]
+
+
+def _written(token: str, now: Circumstances) -> date | None:
+    """Return the day of "3/14/2027", of "14.3." in other languages than English."""
+    parts = [int(part) for part in re.split(r"[-/.]", token) if part]
+    if len(str(parts[0])) == 4:
+        year, month, day = parts
+    else:
+        first, second = parts[:2]
+        month, day = (first, second) if now.language == "en" else (second, first)
+        year = parts[2] if len(parts) > 2 else 0
+    if not year:
+        return _next(month, day, now.now.date())
+    return _day(year + 2000 if year < 100 else year, month, day)
+
+
+def _month(tokens: Sequence[str], language: str) -> tuple[int, int] | None:
+    """Return the index of the token that names a month, and the month's number. "May" alone is a verb."""
+    names = _MONTHS.get(language, _MONTHS["en"])
+    for at, token in enumerate(tokens):
+        matching = [
+            number
+            for number, name in enumerate(names, 1)
+            if token == name or (len(token) > 2 and token == name[:3])
+        ]
+        if matching and len(tokens) > 1:
+            return at, matching[0]
+    return None
+
+
+def _in_month(tokens: Sequence[str], at: int, month: int, today: date, language: str) -> date | None:
+    """Return the day of a month that is named at an index, with its year after it if it has one."""
+    before = _day_number(tokens, max(0, at - 2), at, language) or _day_number(
+        tokens, max(0, at - 3), at, language
+    )
+    after, used = _ordinal_at(tokens, at + 1, language)
+    if before and not (1 <= before <= 31):
+        before = 0
+    day = before or after
+    if not day:
+        return None
+    year = _year(tokens, at + 1 + (0 if before else used), language)
+    return _day(year, month, day) if year else _next(month, day, today)
+
+
+def _day_number(tokens: Sequence[str], begin: int, end: int, language: str) -> int:
+    """Return the ordinal or number that ends before an index, 0 without one: "the twenty first of"."""
+    for at in range(begin, end):
+        number, used = _ordinal_at(tokens, at, language)
+        if number and at + used >= end - 1:
+            return number
+    return 0
+
+
+def _ordinal_at(tokens: Sequence[str], at: int, language: str) -> tuple[int, int]:
+    """Return the number or ordinal at an index, and its tokens; "the" before it is skipped."""
+    skipped = int(tokens[at : at + 1] == ["the"])
+    at += skipped
+    if at >= len(tokens):
+        return 0, 0
+    ordinals = _ordinals(language)
+    for used in (2, 1):
+        words = [re.sub(r"(?<=te)[nrs]$", "", token) for token in tokens[at : at + used]]
+        if len(words) == used and (day := ordinals.get(" ".join(words))):
+            return day, used + skipped
+    figures, used = number_at(tokens, at, language)
+    value = int(figures) if figures and len(figures) < 3 else 0
+    return (value, used + skipped) if 1 <= value <= 31 else (0, 0)
+
+
+@cache
+def _ordinals(language: str) -> Mapping[str, int]:
+    """Return the days of a month by their ordinals in words."""
+    written = {day: in_words(day, find_language(language), "ordinal") for day in range(1, 32)}
+    return {words.lower().replace("-", " "): day for day, words in written.items() if words}
+
+
+def _year(tokens: Sequence[str], at: int, language: str) -> int:
+    """Return the year after a date, 0 without one: "1987", "nineteen eighty seven"."""
+    for begin in range(at, min(at + 2, len(tokens))):
+        if re.fullmatch(r"(?:19|20)\d\d", tokens[begin]):
+            return int(tokens[begin])
+        century, used = number_at(tokens, begin, language)
+        rest = number_at(tokens, begin + used, language)[0] if begin + used < len(tokens) else ""
+        if century in ("19", "20") and rest:
+            return int(century) * 100 + int(rest)
+        if tokens[begin : begin + 2] == ["two", "thousand"]:
+            after = begin + 2 + int(tokens[begin + 2 : begin + 3] == ["and"])
+            return 2000 + int((number_at(tokens, after, language)[0] if after < len(tokens) else "") or 0)
+    return 0
+
+
+def _weekday(tokens: Sequence[str], today: date, language: str) -> date | None:
+    """Return the next day of the week that is named; today counts as a week later."""
+    names = _DAYS.get(language, _DAYS["en"])
+    for token in tokens:
+        if token in names:
+            ahead = (names.index(token) - today.weekday() - 1) % 7 + 1
+            return today + timedelta(days=ahead)
+    return None
+
+
+def _next(month: int, day: int, today: date) -> date | None:
+    """Return the next such day from today on, None if there is no such day."""
+    years = range(today.year, today.year + 9)
+    return next((found for year in years if (found := _day(year, month, day)) and found >= today), None)
+
+
+def _day(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def find_time(text: str, now: Circumstances) -> time | None:
+    """Return the time of day that a text names, None if there is none."""
+    lower = re.sub(r"\b([ap])\.?\s?m\b\.?", r"\1m", text.lower()).replace("o'clock", "oclock")
+    tokens = re.findall(r"\d{1,2}:\d\d|\d+(?=[ap]m)|\d+(?!st|nd|rd|th|\d)|[^\W\d_]+", lower)
+    if now.language != "en":  # "am" is a preposition in German
+        tokens = [token for token in tokens if token not in ("am", "pm")]
+    for token in tokens:
+        if token in _NOON:
+            return time(_NOON[token])
+    for at in range(len(tokens)):
+        if (found := _time_at(tokens, at, now.language)) is not None:
+            return found
+    return None
+
+
+def _time_at(tokens: Sequence[str], at: int, language: str) -> time | None:
+    """Return the time that begins at a token. A bare number needs a word that makes it one."""
+    if ":" in tokens[at]:
+        hours, minutes_past = tokens[at].split(":")
+        return _clock(int(hours), int(minutes_past), tokens)
+    before = tokens[at - 1] if at else ""
+    if tokens[at] in ("half", "quarter") or (
+        number_at(tokens, at, language)[0] and _past_or_to(tokens, at, language)
+    ):
+        return _relative_time(tokens, at, language)
+    if tokens[at] == "halb":
+        hour = number_at(tokens, at + 1, language)[0] if at + 1 < len(tokens) else ""
+        return _clock(int(hour) - 1, 30, tokens) if hour else None
+    figures, used = number_at(tokens, at, language)
+    if not figures or len(figures) > 2:
+        return None
+    after = tokens[at + used] if at + used < len(tokens) else ""
+    minutes, more = (number_at(tokens, at + used, language)) if after else ("", 0)
+    if after in ("oh", "uhr") and at + used + 1 < len(tokens):
+        minutes, more = number_at(tokens, at + used + 1, language)
+    named = before in ("at", "um", "las", "la", "gegen", "by", "around") or after in (
+        "oclock",
+        "uhr",
+        "am",
+        "pm",
+    )
+    closing = tokens[at + used + more] if minutes and at + used + more < len(tokens) else ""
+    if (
+        not named
+        and closing not in ("am", "pm")
+        and not _is_part_of_day(after, closing, tokens, at + used)
+        and len(tokens) > used + more
+    ):
+        return None
+    return _clock(int(figures), int(minutes) if minutes and len(minutes) < 3 else 0, tokens)
+
+
+def _is_part_of_day(after: str, closing: str, tokens: Sequence[str], at: int) -> bool:
+    """Return True for "three in the afternoon"."""
+    return any(token in (*_MORNING, *_AFTERNOON) for token in tokens[at : at + 4])
+
+
+def _past_or_to(tokens: Sequence[str], at: int, language: str) -> bool:
+    used = number_at(tokens, at, language)[1]
+    following = [token for token in tokens[at + used : at + used + 2] if token not in ("minutes", "minuten")]
+    return bool(following) and following[0] in ("past", "to", "nach", "vor")
+
+
+def _relative_time(tokens: Sequence[str], at: int, language: str) -> time | None:
+    """Return the time of "half past three", "quarter to five", "ten past nine"."""
+    if tokens[at] in ("half", "quarter"):
+        minutes, used = (30 if tokens[at] == "half" else 15), 1
+    else:
+        figures, used = number_at(tokens, at, language)
+        minutes = int(figures)
+    at += used
+    while at < len(tokens) and tokens[at] in ("minutes", "minuten"):
+        at += 1
+    if at + 1 >= len(tokens):
+        return None
+    hour = number_at(tokens, at + 1, language)[0]
+    if not hour or minutes > 59:
+        return None
+    if tokens[at] in ("to", "vor"):
+        return _clock(int(hour) - 1, 60 - minutes, tokens)
+    return _clock(int(hour), minutes, tokens) if tokens[at] in ("past", "nach") else None
+
+
+def _clock(hour: int, minute: int, tokens: Sequence[str]) -> time | None:
+    """Return the time with the half of the day that the words name, or the likelier one."""
+    if not (0 <= hour < 24 and 0 <= minute < 60):
+        return None
+    if any(token in _AFTERNOON for token in tokens):
+        hour += 12 if hour < 12 else 0
+    elif any(token in _MORNING for token in tokens):
+        hour %= 12
+    elif 0 < hour < _FIRST_HOUR:
+        hour += 12
+    return time(hour, minute)
+
+
+def spoken_date(day: date, now: Circumstances) -> str:
+    """Return a day with its weekday, for a voice; with the year unless it is within eleven months."""
+    names = _DAYS.get(now.language, _DAYS["en"]), _MONTHS.get(now.language, _MONTHS["en"])
+    weekday, month = names[0][day.weekday()], names[1][day.month - 1]
+    year = "" if timedelta(0) <= day - now.now.date() < timedelta(days=330) else f" {day.year}"
+    if now.language == "de":
+        return f"{weekday.capitalize()}, {day.day}. {month.capitalize()}{year}"
+    if now.language == "es":
+        return f"{weekday} {day.day} de {month}{' de' + year if year else ''}"
+    return f"{weekday.capitalize()}, {month.capitalize()} {day.day}{',' + year if year else ''}"
+
+
+def spoken_time(clock: time, now: Circumstances) -> str:
+    """Return a time for a voice: with "AM" or "PM" in English, else with 24 hours."""
+    if now.language != "en":
+        return f"{clock:%H:%M}" + (" Uhr" if now.language == "de" else "")
+    return f"{clock.hour % 12 or 12}:{clock.minute:02} {'AM' if clock.hour < 12 else 'PM'}"

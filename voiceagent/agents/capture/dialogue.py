@@ -1,0 +1,188 @@
+"""The dialogue of all tasks: ask, read back, correct, give up. Words, keys and silence in, steps out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from voiceagent.agents.capture.choices import answer_of
+from voiceagent.agents.capture.task import Circumstances, Heard, Task
+from voiceagent.conversation.end_of_turn.language import language_of
+from voiceagent.conversation.end_of_turn.moment import asks_for_moment
+from voiceagent.conversation.words import sentences_of, words_of
+
+MAX_ROUNDS = 4
+"""Times that a value is refused or not understood before the agent gives up."""
+MAX_SILENCES = 3
+"""Silences in a row before the agent gives up."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Speak this text, "" for nothing, and listen. dictated: the caller dictates in groups with pauses."""
+
+    text: str
+    dictated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Captured(Generic[T]):
+    """The end. value: None if the caller gave up."""
+
+    value: T | None
+
+
+class Dialogue(Generic[T]):
+    """One task in progress.
+
+    Attributes:
+        corrections: times that the caller refused or changed a value that was read back.
+    """
+
+    def __init__(self, task: Task[T], now: Circumstances) -> None:
+        self._task, self._now = task, now
+        self._value: T | None = None  # read back, and not confirmed yet
+        self._open: T | None = None  # whole, unless more of it follows
+        self._draft = self._keys = ""
+        self._asked = task.question
+        self._rounds = self._silences = self.corrections = 0
+
+    @property
+    def pauses(self) -> bool:
+        """True if a short silence ends what was said so far."""
+        return self._open is not None
+
+    def begin(self) -> Ask:
+        """Return the question."""
+        return Ask(self._task.question, self._task.dictated)
+
+    def on_words(self, text: str) -> Ask | Captured[T]:
+        """Handle a turn of the caller."""
+        tokens, words = words_of(text), self._now.words
+        if not tokens or asks_for_moment(sentences_of(text), language_of(self._now.language)):
+            return self._listen()
+        self._silences = 0
+        confirming = self._value is not None
+        if tokens in words.give_up and not (tokens in words.no and (confirming or not self._task.confirm)):
+            return Captured(None)
+        if tokens in words.repeat:
+            return self._repeated()
+        return (
+            self._on_answer(text)
+            if confirming
+            else self._on_value(self._task.hear(text, self._draft, self._now))
+        )
+
+    def on_key(self, key: str) -> Ask | Captured[T]:
+        """Handle a key: `#` ends an entry, `*` clears it. Once a value was read back, 1 and `#`
+        confirm it, and other keys refuse it.
+        """
+        self._silences = 0
+        if self._value is not None:
+            return Captured(self._value) if key in "1#" else self._refused()
+        self._keys = "" if key == "*" else self._keys + key.rstrip("#")
+        heard: Heard[T] = self._task.press(self._keys, self._now) if self._keys else Heard()
+        self._open = heard.value if heard.open else None
+        if key != "#" and not heard.fault and (heard.value is None or heard.open):
+            return self._listen()
+        return self._on_value(replace(heard, open=False))
+
+    def on_silence(self) -> Ask | Captured[T]:
+        """Handle a silence: ask again, or for the rest of a number, and give up in the end."""
+        if self._open is not None:
+            return self._read_back(self._open)
+        self._silences += 1
+        if self._silences >= MAX_SILENCES:
+            return Captured(None)
+        return self._repeated()
+
+    def _on_value(self, heard: Heard[T]) -> Ask | Captured[T]:
+        if heard.fault:
+            return self._failed(heard.fault)
+        grown = heard.draft != self._draft
+        self._draft = heard.draft
+        self._open = heard.value if heard.open else None
+        if self._open is not None:
+            return self._listen()
+        if heard.value is not None:
+            return self._read_back(heard.value)
+        if grown:
+            self._asked = heard.prompt or self._asked
+            return self._ask(heard.prompt) if heard.prompt else self._listen()
+        prompts = self._now.words.prompts
+        return self._failed(
+            prompts.spell if self._task.spelled else prompts.unclear.format(self._task.question)
+        )
+
+    def _on_answer(self, text: str) -> Ask | Captured[T]:
+        """Handle the answer to a value that was read back."""
+        assert self._value is not None  # the state of the dialogue
+        answer = answer_of(text, self._now.words)
+        if answer is not None and answer[0]:
+            return Captured(self._value)
+        rest = text if answer is None else answer[1]
+        corrected = self._task.correct(self._value, _after_no(text, self._now) if answer else rest, self._now)
+        if corrected is not None and corrected != self._value:
+            self.corrections += 1
+            return self._read_back(corrected) if self._counted() else Captured(None)
+        if answer is None:
+            return self._ask(self._now.words.prompts.yes_or_no) if self._counted() else Captured(None)
+        return self._refused()
+
+    def _refused(self) -> Ask | Captured[T]:
+        """Forget the value that was read back, and ask for it again."""
+        self.corrections += 1
+        self._value = None
+        prompts = self._now.words.prompts
+        return self._failed(prompts.spell if self._task.spelled else prompts.again)
+
+    def _failed(self, prompt: str) -> Ask | Captured[T]:
+        """Ask again for all of it, or give up."""
+        self._draft, self._keys, self._open = "", "", None
+        return self._ask(prompt) if self._counted() else Captured(None)
+
+    def _counted(self) -> bool:
+        """Count a round. Return False if there have been too many."""
+        self._rounds += 1
+        return self._rounds < MAX_ROUNDS
+
+    def _read_back(self, value: T) -> Ask | Captured[T]:
+        self._draft, self._keys, self._open = "", "", None
+        if not self._task.confirm:
+            return Captured(value)
+        self._value = value
+        careful = self.corrections > 0
+        return self._ask(
+            self._now.words.prompts.confirm.format(self._task.read_back(value, self._now, careful))
+        )
+
+    def _repeated(self) -> Ask:
+        """Return the newest question again; within a number, the part that is known."""
+        if self._value is None and self._task.digits and self._draft:
+            return Ask(self._now.words.prompts.more.format(" ".join(self._draft)), self._task.dictated)
+        return Ask(self._asked, self._dictated)
+
+    def _ask(self, text: str) -> Ask:
+        self._asked = text
+        return Ask(text, self._dictated)
+
+    def _listen(self) -> Ask:
+        return Ask("", self._dictated)
+
+    @property
+    def _dictated(self) -> bool:
+        return self._task.dictated and self._value is None
+
+
+def _after_no(text: str, now: Circumstances) -> str:
+    """Return a text without the "no" at its beginning, with its punctuation, which spelling needs."""
+    rest = text.strip()
+    for phrase in sorted(now.words.no, key=len, reverse=True):
+        length = len(rest)
+        lowered = rest.lower().replace("’", "'")
+        spoken = " ".join(phrase)
+        if lowered.startswith(spoken) and not lowered[len(spoken) : len(spoken) + 1].isalnum():
+            return rest[min(length, len(spoken)) :].lstrip(" ,.!;:-") or ""
+    return rest

@@ -1,0 +1,170 @@
+"""Capture of e-mail addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
+
+from voiceagent.agents.capture.corrections import correct_text, instead_of, joined, replace_similar, spell_out
+from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
+from voiceagent.agents.capture.task import Circumstances, Heard, Task
+
+PROVIDERS = (
+    "gmail.com", "yahoo.com", "hotmail.com", "outlook.com", "icloud.com", "aol.com", "live.com", "msn.com",
+    "me.com", "mac.com", "proton.me", "protonmail.com", "gmx.com", "gmx.net", "gmx.de", "web.de", "mail.com",
+    "t-online.de", "freenet.de", "posteo.de", "yahoo.co.uk", "hotmail.co.uk", "btinternet.com", "sky.com",
+    "comcast.net", "verizon.net", "att.net", "googlemail.com", "yahoo.es", "hotmail.es", "yandex.com",
+    "zoho.com", "fastmail.com", "example.com", "orange.fr", "libero.it",
+)  # fmt: skip
+"""Domains of large providers, to which a misheard domain is drawn."""
+_NEAR_PROVIDER = 0.8
+_ADDRESS = re.compile(
+    r"[a-z0-9ß-ÿ_+](?:[a-z0-9ß-ÿ_+.'/-]*[a-z0-9ß-ÿ_+-])?@(?:[a-z0-9ß-ÿ](?:[a-z0-9ß-ÿ-]*[a-z0-9ß-ÿ])?\.)+[a-z]{2,24}"
+)
+_MAX_LOCAL, _MAX_ADDRESS = 64, 254
+"""RFC 5321, 4.5.3.1, and RFC 3696's erratum 1690."""
+_FILLERS = ("uh", "um", "er", "hm", "well", "äh", "ähm", "eh")
+_MAX_WORDS = 3
+"""Words of a local part without a sign between them: more are a sentence."""
+_SIMILAR_WORD = 0.6
+"""Minimum similarity of a word and the letters that spell it."""
+
+
+def is_address(text: str) -> bool:
+    """Return True if a text is an e-mail address as people have them; quoted forms are not."""
+    local = text.partition("@")[0]
+    return (
+        bool(_ADDRESS.fullmatch(text))
+        and ".." not in text
+        and len(local) <= _MAX_LOCAL
+        and len(text) <= _MAX_ADDRESS
+    )
+
+
+@dataclass(frozen=True)
+class Email(Task[str]):
+    """An e-mail address, lower case."""
+
+    def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
+        """Parse words, letters and signs. A part without "@" is the local part, or the domain after it."""
+        symbols = merge_spelled(symbols_of(without_openings(text, now.language), now.language))
+        local, at_sign, domain = _parted(symbols)
+        if not at_sign and draft.endswith("@"):
+            local, at_sign, domain = draft[:-1], "@", local
+        if at_sign and not local and draft.endswith("@"):
+            local = draft[:-1]
+        if not local or (not at_sign and sum(symbol.kind == "word" for symbol in symbols) > _MAX_WORDS):
+            return Heard(draft=draft)
+        if not domain:
+            return Heard(draft=f"{local}@", prompt=now.words.prompts.domain)
+        address = f"{local}@{nearest_domain(domain)}"
+        if is_address(address):
+            return Heard(address, address)
+        return Heard(draft=f"{local}@", prompt=now.words.prompts.domain)
+
+    def read_back(self, value: str, now: Circumstances, careful: bool) -> str:
+        """Return the address with its first part letter by letter."""
+        local, _, domain = value.partition("@")
+        at_sign = next(name for name, sign in now.words.signs.items() if sign == "@")
+        last = domain if domain in PROVIDERS or not careful else spell_out(domain, now.words, careful)
+        return f"{spell_out(local, now.words, careful)}, {at_sign} {last}"
+
+    def correct(self, value: str, text: str, now: Circumstances) -> str | None:
+        """Return the address with another ending, domain, part or letter."""
+        plain = without_openings(text, now.language)
+        symbols = merge_spelled(symbols_of(plain, now.language))
+        local, at_sign, domain = _parted(symbols)
+        own_local, _, own_domain = value.partition("@")
+        if at_sign and local and domain:
+            return self._valid(f"{local}@{nearest_domain(domain)}")
+        if at_sign:
+            return self._valid(f"{own_local}@{nearest_domain(domain)}")
+        if symbols and symbols[0] == Symbol("sign", "."):
+            return self._valid(f"{own_local}@{_with_ending(own_domain, joined(symbols)[1:])}")
+        provider = _provider(local)
+        if provider is not None:
+            return self._valid(f"{own_local}@{provider}")
+        changed = correct_text(own_local, plain, now)
+        if changed is None and instead_of(plain, now) is None and _is_one_part(symbols):
+            changed = _with_part(own_local, local)
+        return None if changed is None else self._valid(f"{changed}@{own_domain}")
+
+    @staticmethod
+    def _valid(address: str) -> str | None:
+        return address if is_address(address) else None
+
+
+def merge_spelled(symbols: Sequence[Symbol]) -> list[Symbol]:
+    """Return the symbols with a word dropped that is spelled directly after it: "john, J O H N"."""
+    merged: list[Symbol] = []
+    run = ""
+    for symbol in [*symbols, Symbol("sign", "")]:
+        if symbol.kind == "letter":
+            run += symbol.text
+            continue
+        if len(run) > 1:
+            if merged and merged[-1].kind == "word" and _spells(run, merged[-1].text):
+                merged.pop()
+            merged.append(Symbol("letter", run))
+        elif run:
+            merged.append(Symbol("letter", run))
+        run = ""
+        merged.append(symbol)
+    return merged[:-1]
+
+
+def _without_fillers(symbols: Sequence[Symbol]) -> list[Symbol]:
+    return [symbol for symbol in symbols if symbol.kind != "word" or symbol.text not in _FILLERS]
+
+
+def _is_one_part(symbols: Sequence[Symbol]) -> bool:
+    """Return True if the symbols can be one part of an address: a word, or letters and digits."""
+    words = sum(symbol.kind == "word" for symbol in symbols)
+    return words == 0 or (words == 1 and len(symbols) == 1)
+
+
+def _spells(run: str, word: str) -> bool:
+    return SequenceMatcher(None, run, word).ratio() >= _SIMILAR_WORD
+
+
+def _parted(symbols: Sequence[Symbol]) -> tuple[str, str, str]:
+    """Return local part, "@" or "", and domain."""
+    address = "".join(symbol.text.replace("'", "") for symbol in _without_fillers(symbols))
+    local, at_sign, domain = address.rpartition("@") if "@" in address else (address, "", "")
+    return local.rpartition("@")[2].strip("."), at_sign, domain.strip(".-")
+
+
+def nearest_domain(domain: str) -> str:
+    """Return a domain, drawn to that of a large provider near it, and with its ending if it has none."""
+    named = _provider(domain)
+    if named is not None:
+        return named
+    near = get_close_matches(domain, PROVIDERS, 1, _NEAR_PROVIDER)
+    same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
+    return near[0] if same_ending else domain
+
+
+def _provider(name: str) -> str | None:
+    """Return the domain of a provider that was named without its ending."""
+    return next((domain for domain in PROVIDERS if domain.partition(".")[0] == name), None)
+
+
+def _with_ending(domain: str, ending: str) -> str:
+    """Return the domain with its last labels replaced, as many as the ending has, but never the first."""
+    labels = domain.split(".")
+    kept = max(1, len(labels) - max(1, ending.count(".") + 1))
+    return ".".join([*labels[:kept], ending])
+
+
+def _with_part(local: str, part: str) -> str | None:
+    """Return the local part with the piece between signs replaced that is most like `part`."""
+    if len(part) < 2:
+        return None
+    pieces = re.split(r"([._+-])", local)
+    rated = [(SequenceMatcher(None, piece, part).ratio(), at) for at, piece in enumerate(pieces)]
+    ratio, at = max(rated)
+    if len(pieces) == 1 or ratio < _SIMILAR_WORD:
+        return replace_similar(local, part) or (part if len(pieces) == 1 else None)
+    return "".join([*pieces[:at], part, *pieces[at + 1 :]])

@@ -1,0 +1,234 @@
+"""Words by which callers spell, confirm and give up, and the agent's own phrases, for each language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Return a table from a text such as "dot=. at=@"; "_" in a key is a space."""
+    pairs = (pair.split("=", 1) for pair in text.split())
+    return {key.replace("_", " "): value for key, value in pairs}
+
+
+def _phrases(text: str) -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(phrase.split()) for phrase in text.split(", "))
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The agent's phrases. `{}` stands for what was captured."""
+
+    confirm: str
+    again: str
+    spell: str
+    domain: str
+    more: str
+    unclear: str
+    invalid: str
+    yes_or_no: str
+    as_in: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureLanguage:
+    """Words of one language, lower case.
+
+    signs: written form of a spoken sign. alphabet: words of the spelling alphabets. letters: names of letters
+    as recognizers write them. Both count only among other letters. examples: words between a letter and its
+    example ("as in"). repeats: "double". capitals: words about case, which are left out. openings: phrases
+    before what was asked for. closings: phrases after it. yes, no, give_up, repeat: phrases that answer the
+    agent. instead_of: words between the right part and the wrong one.
+    """
+
+    signs: Mapping[str, str]
+    alphabet: Mapping[str, str]
+    letters: Mapping[str, str]
+    examples: frozenset[tuple[str, ...]]
+    repeats: Mapping[str, int]
+    capitals: frozenset[str]
+    openings: frozenset[tuple[str, ...]]
+    closings: frozenset[tuple[str, ...]]
+    yes: frozenset[tuple[str, ...]]
+    no: frozenset[tuple[str, ...]]
+    give_up: frozenset[tuple[str, ...]]
+    repeat: frozenset[tuple[str, ...]]
+    instead_of: frozenset[tuple[str, ...]]
+    prompts: Prompts
+
+
+_NATO = _pairs(
+    "alpha=a alfa=a bravo=b charlie=c delta=d echo=e foxtrot=f golf=g hotel=h india=i juliet=j juliett=j "
+    "kilo=k lima=l mike=m november=n oscar=o papa=p quebec=q romeo=r sierra=s tango=t uniform=u victor=v "
+    "whiskey=w whisky=w xray=x yankee=y zulu=z"
+)
+"""The spelling alphabet of the ICAO (Annex 10, volume II, 5.2.1.3), with common spellings."""
+
+_ENGLISH = CaptureLanguage(
+    signs=_pairs(
+        "dot=. point=. period=. at=@ dash=- hyphen=- minus=- underscore=_ under_score=_ plus=+ slash=/ "
+        "apostrophe=' at_sign=@"
+    ),
+    alphabet=_NATO,
+    letters=_pairs(
+        "ay=a be=b bee=b see=c sea=c dee=d ee=e ef=f eff=f gee=g aitch=h haitch=h eye=i jay=j kay=k el=l "
+        "ell=l em=m en=n oh=o pee=p pea=p cue=q queue=q are=r ar=r ess=s es=s tea=t tee=t you=u vee=v we=v "
+        "ex=x why=y wye=y zee=z zed=z double_you=w double_u=w peas=p beat=b"
+    ),
+    examples=_phrases("as in, is in, like in, like, for, from, as"),
+    repeats={"double": 2, "triple": 3},
+    capitals=frozenset(("capital", "uppercase", "lowercase", "upper", "lower", "case", "letter", "small")),
+    openings=_phrases(
+        "it's, it is, its, that's, that is, that would be, my email is, my e mail is, my email address is, "
+        "my e mail address is, the email is, the address is, email is, my address is, my name is, "
+        "the name is, name is, i'm, i am, this is, my number is, the number is, number is, "
+        "my phone number is, you can reach me at, sure, yes, yeah, okay, ok, um, uh, well, so, of course, "
+        "sure it's, spelled, spelt, that's spelled, it's spelled, my last name is, my first name is, "
+        "my card number is, the card number is, no, oh no, actually, i said, i meant, sorry, let's see, "
+        "i live at, i live in, i'd like, i would like, hi, hello, make it, make that, please, call me"
+    ),
+    closings=_phrases(
+        "please, thanks, thank you, that's it, that's all, that is all, thank you very much, okay"
+    ),
+    yes=_phrases(
+        "yes, yeah, yep, yup, yes please, correct, that's correct, that is correct, right, that's right, "
+        "that is right, exactly, sure, of course, okay, ok, perfect, that's it, it is, absolutely, "
+        "definitely, sounds good, good, that's perfect, true, indeed, certainly, affirmative, yes it is, "
+        "yes that's right, yes that is right, yes that's correct, you got it, i do, yes i do, please do, "
+        "uh huh"
+    ),
+    no=_phrases(
+        "no, nope, nah, no thanks, no thank you, wrong, that's wrong, that is wrong, incorrect, not right, "
+        "that's not right, that is not right, that's not it, not quite, not really, that's incorrect, "
+        "no it isn't, no it's not, no that's wrong, no that's not right, negative, i don't, no i don't, "
+        "it isn't, it's not, not correct, that's not correct, no way, rather not, i'd rather not"
+    ),
+    give_up=_phrases(
+        "never mind, nevermind, forget it, forget about it, skip it, skip that, skip this, let's skip it, "
+        "i don't know, i do not know, i don't know it, i don't remember, i don't have one, "
+        "i do not have one, i don't have an email, i don't have it, i give up, cancel, cancel that, "
+        "stop it, i don't want to, i'd rather not, i would rather not, no thanks, leave it, not now, "
+        "i won't give you that, i don't want to say, i'd rather not say, that's private, drop it"
+    ),
+    repeat=_phrases(
+        "pardon, pardon me, sorry, come again, repeat that, say that again, could you repeat that, "
+        "can you repeat that, what did you say, what, excuse me, say again, repeat please, once more please, "
+        "i didn't hear you, i didn't catch that, can you say that again, could you say that again"
+    ),
+    instead_of=_phrases("not, instead of, rather than, and not"),
+    prompts=Prompts(
+        "I have {}. Is that right?",
+        "Sorry. Please say it once more.",
+        "Sorry. Please spell it for me, letter by letter.",
+        "And what comes after the at sign?",
+        "I have {} so far. Please go on.",
+        "Sorry, I did not get that. {}",
+        "{} does not seem to be valid. Please say it once more.",
+        "Is that right? Please say yes or no.",
+        "as in",
+    ),
+)  # fmt: skip
+
+_GERMAN = CaptureLanguage(
+    signs=_pairs(
+        "punkt=. dot=. at=@ ät=@ et=@ klammeraffe=@ minus=- bindestrich=- strich=- unterstrich=_ plus=+ "
+        "schrägstrich=/"
+    ),
+    alphabet=_NATO | _pairs(
+        "anton=a berta=b cäsar=c dora=d emil=e friedrich=f gustav=g heinrich=h ida=i julius=j kaufmann=k "
+        "ludwig=l martha=m nordpol=n otto=o paula=p quelle=q richard=r samuel=s siegfried=s theodor=t "
+        "ulrich=u viktor=v wilhelm=w xanthippe=x ypsilon=y zacharias=z zeppelin=z ärger=ä ökonom=ö übermut=ü "
+        "aachen=a berlin=b chemnitz=c düsseldorf=d essen=e frankfurt=f goslar=g hamburg=h ingelheim=i jena=j "
+        "köln=k leipzig=l münchen=m nürnberg=n offenbach=o potsdam=p quickborn=q rostock=r salzwedel=s "
+        "tübingen=t unna=u völklingen=v wuppertal=w xanten=x zwickau=z"
+    ),
+    letters=_pairs(
+        "ah=a be=b bee=b ce=c zeh=c de=d eh=e ef=f ge=g geh=g ha=h jott=j jot=j ka=k el=l em=m en=n oh=o "
+        "pe=p peh=p ku=q kuh=q er=r es=s te=t tee=t uh=u vau=v weh=w we=w ix=x ypsilon=y zett=z zet=z"
+    ),
+    examples=_phrases("wie, wie in, für"),
+    repeats={"doppel": 2, "zweimal": 2, "doppeltes": 2, "dreimal": 3},
+    capitals=frozenset(("groß", "großes", "klein", "kleines", "buchstabe")),
+    openings=_phrases(
+        "das ist, es ist, meine e mail ist, meine email ist, meine e mail adresse ist, meine adresse ist, "
+        "mein name ist, ich heiße, ich bin, meine nummer ist, die nummer ist, ja, also, ähm, äh, gerne, "
+        "nein, die lautet, sie lautet, er lautet, ich wohne in, ich meinte, ich möchte, am, um"
+    ),
+    closings=_phrases("bitte, danke, danke schön, das ist alles, das war's, vielen dank"),
+    yes=_phrases(
+        "ja, jawohl, ja bitte, genau, richtig, stimmt, das stimmt, das ist richtig, korrekt, ja genau, "
+        "ja das stimmt, ja stimmt, okay, ok, gut, perfekt, passt, ja richtig, gerne, klar, natürlich"
+    ),
+    no=_phrases(
+        "nein, nee, nö, falsch, das ist falsch, stimmt nicht, das stimmt nicht, nicht richtig, "
+        "nein das stimmt nicht, nein das ist falsch, nein danke, lieber nicht, nicht ganz"
+    ),
+    give_up=_phrases(
+        "vergiss es, vergessen sie es, egal, ist egal, weiß ich nicht, ich weiß es nicht, ich weiß nicht, "
+        "habe ich nicht, ich habe keine, abbrechen, lassen wir das, möchte ich nicht, ich möchte nicht, "
+        "überspringen, nein danke, lieber nicht"
+    ),
+    repeat=_phrases(
+        "wie bitte, bitte, was, noch einmal, noch mal, nochmal, noch einmal bitte, "
+        "können sie das wiederholen"
+    ),
+    instead_of=_phrases("nicht, statt, anstatt, und nicht"),
+    prompts=Prompts(
+        "Ich habe {}. Stimmt das?",
+        "Entschuldigung. Bitte sagen Sie es noch einmal.",
+        "Entschuldigung. Bitte buchstabieren Sie es.",
+        "Und was kommt nach dem At-Zeichen?",
+        "Bis jetzt habe ich {}. Bitte weiter.",
+        "Das habe ich leider nicht verstanden. {}",
+        "{} scheint nicht zu stimmen. Bitte sagen Sie es noch einmal.",
+        "Stimmt das? Bitte sagen Sie ja oder nein.",
+        "wie",
+    ),
+)  # fmt: skip
+
+_SPANISH = CaptureLanguage(
+    signs=_pairs("punto=. arroba=@ guion=- guión=- guion_bajo=_ guión_bajo=_ más=+ barra=/ subrayado=_"),
+    alphabet=_NATO,
+    letters=_pairs(
+        "be=b ce=c de=d efe=f ge=g hache=h jota=j ka=k ele=l eme=m ene=n eñe=ñ pe=p cu=q erre=r ere=r ese=s "
+        "te=t uve=v ve=v doble_uve=w uve_doble=w doble_ve=w equis=x i_griega=y ye=y zeta=z"
+    ),
+    examples=_phrases("de, como, como en"),
+    repeats={"doble": 2, "triple": 3},
+    capitals=frozenset(("mayúscula", "minúscula", "letra")),
+    openings=_phrases(
+        "es, mi correo es, mi correo electrónico es, mi email es, mi nombre es, me llamo, soy, mi número es, "
+        "el número es, sí, pues, eh, claro, no, vivo en, la dirección es, mi dirección es, quería, a, el"
+    ),
+    closings=_phrases("por favor, gracias, muchas gracias, eso es todo"),
+    yes=_phrases(
+        "sí, si, correcto, es correcto, exacto, eso es, así es, sí por favor, claro, vale, de acuerdo, bien, "
+        "perfecto, sí es correcto, sí correcto, claro que sí"
+    ),
+    no=_phrases("no, incorrecto, no es correcto, está mal, no es así, no gracias, eso no, no no, mejor no"),
+    give_up=_phrases(
+        "déjalo, déjelo, olvídalo, olvídelo, no lo sé, no sé, no tengo, no me acuerdo, cancelar, cancela, "
+        "da igual, no importa, no quiero, prefiero no, mejor no, no gracias"
+    ),
+    repeat=_phrases("cómo, qué, perdón, perdone, otra vez, repita por favor, puede repetir, cómo dice"),
+    instead_of=_phrases("no, en vez de, en lugar de, y no"),
+    prompts=Prompts(
+        "Tengo {}. ¿Es correcto?",
+        "Perdone. Dígalo otra vez, por favor.",
+        "Perdone. Deletréelo, por favor.",
+        "¿Y qué va después de la arroba?",
+        "Hasta ahora tengo {}. Siga, por favor.",
+        "Perdone, no lo he entendido. {}",
+        "{} no parece válido. Dígalo otra vez, por favor.",
+        "¿Es correcto? Diga sí o no, por favor.",
+        "de",
+    ),
+)  # fmt: skip
+
+_LANGUAGES = {"en": _ENGLISH, "de": _GERMAN, "es": _SPANISH}
+
+
+def capture_language(code: str) -> CaptureLanguage:
+    """Return the words of a language, by its ISO 639 code; English if it is unknown."""
+    return _LANGUAGES.get(code, _ENGLISH)

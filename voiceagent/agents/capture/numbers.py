@@ -1,0 +1,156 @@
+"""Capture of telephone numbers and payment cards, said in groups or pressed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from voiceagent.agents.capture.corrections import correct_text
+from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
+from voiceagent.agents.capture.task import Circumstances, Heard, Task
+from voiceagent.conversation.words import words_of
+
+_TELEPHONE_DIGITS = range(7, 16)
+"""Digits of a telephone number: at most 15 (ITU-T E.164, 6.1); fewer than seven are an extension."""
+_WHOLE_DIGITS = 10
+"""Digits of a telephone number after which no more are awaited."""
+_CARD_DIGITS = range(12, 20)
+"""Digits of a card (ISO/IEC 7812-1, 4)."""
+_AMEX_DIGITS, _USUAL_CARD_DIGITS = 15, 16
+_ENDINGS = ("ends", "ending", "last", "endet", "letzten", "termina", "últimos")
+_OPENINGS = ("begins", "beginning", "starts", "first", "beginnt", "ersten", "empieza", "primeros")
+
+
+@dataclass(frozen=True)
+class PhoneNumber(Task[str]):
+    """A telephone number: its digits, with "+" before them if the caller said so.
+
+    lengths: possible numbers of digits; empty for any telephone number.
+    """
+
+    lengths: tuple[int, ...] = ()
+    spelled: ClassVar[bool] = False
+
+    @property
+    def digits(self) -> tuple[int, ...]:
+        """Possible lengths."""
+        return self.lengths or (10, 11, 7)
+
+    def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
+        """Parse a group of digits and add it to the draft."""
+        return self._checked(draft + said_digits(text, draft, now), now)
+
+    def press(self, keys: str, now: Circumstances) -> Heard[str]:
+        """Parse a number that was pressed."""
+        return self._checked(keys, now)
+
+    def _checked(self, number: str, now: Circumstances) -> Heard[str]:
+        count = len(number.lstrip("+"))
+        allowed = self.lengths or _TELEPHONE_DIGITS
+        if count in allowed:
+            return Heard(number, number, open=not self.lengths and count < _WHOLE_DIGITS)
+        if count > max(allowed):
+            return Heard(fault=now.words.prompts.invalid.format(in_groups(number)))
+        return Heard(draft=number)
+
+    def read_back(self, value: str, now: Circumstances, careful: bool) -> str:
+        """Return the digits in groups."""
+        return in_groups(value)
+
+    def correct(self, value: str, text: str, now: Circumstances) -> str | None:
+        """Return the number with digits changed, or another number."""
+        changed = correct_digits(value, text, now)
+        return changed if changed is not None and self._checked(changed, now).value else None
+
+
+@dataclass(frozen=True)
+class Card(Task[str]):
+    """The number of a payment card, checked by its last digit. Private, so that its digits are in no log, no
+    store and no prompt: the agent's code alone gets them. Only the last four digits are read back.
+    """
+
+    private: bool = True
+    spelled: ClassVar[bool] = False
+
+    @property
+    def digits(self) -> tuple[int, ...]:
+        """Possible lengths."""
+        return _USUAL_CARD_DIGITS, _AMEX_DIGITS
+
+    def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
+        """Parse a group of digits and add it to the draft."""
+        return self._checked(draft + said_digits(text, draft, now).lstrip("+"), now)
+
+    def press(self, keys: str, now: Circumstances) -> Heard[str]:
+        """Parse a number that was pressed."""
+        return self._checked(keys, now)
+
+    def _checked(self, number: str, now: Circumstances) -> Heard[str]:
+        wanted = _AMEX_DIGITS if number[:2] in ("34", "37") else _USUAL_CARD_DIGITS
+        if len(number) in _CARD_DIGITS and len(number) >= wanted:
+            if passes_luhn(number):
+                return Heard(number, number)
+            return Heard(fault=now.words.prompts.again)
+        return Heard(draft=number)
+
+    def read_back(self, value: str, now: Circumstances, careful: bool) -> str:
+        """Return the last four digits."""
+        return " ".join(value[-4:])
+
+    def correct(self, value: str, text: str, now: Circumstances) -> str | None:
+        """Return the number with digits changed, or another number."""
+        changed = correct_digits(value, text, now)
+        return changed if changed is not None and passes_luhn(changed) else None
+
+
+def passes_luhn(number: str) -> bool:
+    """Return True if the last digit is the check digit (ISO/IEC 7812-1, annex B)."""
+    doubled = (int(digit) * (1 + at % 2) for at, digit in enumerate(reversed(number)))
+    return sum(digit - 9 if digit > 9 else digit for digit in doubled) % 10 == 0
+
+
+def said_digits(text: str, draft: str, now: Circumstances) -> str:
+    """Return the digits of a turn, with "+" at the beginning of a number; "" if most words are others."""
+    symbols = symbols_of(without_openings(text, now.language), now.language)
+    digits = _digits_in(symbols)
+    others = sum(symbol.kind == "word" for symbol in symbols)
+    if others > len(digits):
+        return ""
+    plus = not draft and bool(symbols) and symbols[0].text == "+"
+    return f"+{digits}" if plus and digits else digits
+
+
+def _digits_in(symbols: Iterable[Symbol]) -> str:
+    return "".join(_digit(symbol.kind, symbol.text) for symbol in symbols)
+
+
+def _digit(kind: str, text: str) -> str:
+    """Return the digits of a symbol; among digits the letter O is a zero."""
+    if kind == "digits":
+        return text
+    return "0" if kind == "letter" and text == "o" else ""
+
+
+def correct_digits(value: str, text: str, now: Circumstances) -> str | None:
+    """Return a number with its end, its beginning or one group changed; a long one replaces it."""
+    new = _digits_in(symbols_of(text, now.language))
+    tokens = words_of(text)
+    if len(new.lstrip("+")) > len(value) // 2 + 1:
+        return new
+    if new and any(token in _ENDINGS for token in tokens):
+        return value[: -len(new)] + new
+    if new and any(token in _OPENINGS for token in tokens):
+        return new + value[len(new) :]
+    return correct_text(value, text, now)
+
+
+def in_groups(number: str) -> str:
+    """Return digits for a voice: in threes, the last group of two to four."""
+    plus, digits = ("+", number[1:]) if number.startswith("+") else ("", number)
+    groups = []
+    while len(digits) > 4:
+        groups.append(digits[:3])
+        digits = digits[3:]
+    groups.append(digits)
+    return plus + ", ".join(" ".join(group) for group in groups if group)

@@ -1,0 +1,178 @@
+"""Parser of spelled text: a transcript as letters, digits, signs and words.
+
+Recognizers write spelling in many forms: "J O H N", "J-O-H-N", "J. O. H. N.", "be as in boy". All become the
+same symbols.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from voiceagent.agents.capture.languages import CaptureLanguage, capture_language
+from voiceagent.conversation.words import phrase_length_at
+from voiceagent.text_normalization.spoken_digits import number_at
+
+Kind = Literal["letter", "digits", "sign", "word"]
+
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[@._+\-/]")
+_MAX_PHRASE = 3
+"""Words of the longest spoken sign or letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A part of spelled text. text: its lower-case characters. sure: said by an example, "B as in boy"."""
+
+    kind: Kind
+    text: str
+    sure: bool = False
+
+
+def symbols_of(text: str, language: str) -> list[Symbol]:
+    """Return the symbols of a transcript. language: an ISO 639 code."""
+    words = capture_language(language)
+    tokens = _tokens(text)
+    found: list[Symbol] = []
+    at = 0
+    while at < len(tokens):
+        symbols, used = _next(tokens, at, words, language)
+        found += symbols
+        at += used
+    return _with_spelled_runs(_with_repeats(found, words), words)
+
+
+def _tokens(text: str) -> list[str]:
+    """Return words, figures and signs in lower case, without punctuation.
+
+    A sign is written without a space after it: in "S. M." the stops are punctuation, in "gmail.com" it is a
+    sign. Between single letters a hyphen or stop separates them.
+    """
+    tokens: list[str] = []
+    lower = text.lower().replace("’", "'")
+    for match in _TOKEN.finditer(lower):
+        token = match[0]
+        if token[0].isalnum():
+            tokens.append(token.replace("e-mail", "email"))
+        elif token == "@" or _is_sign(lower, match.start()):
+            tokens.append(token)
+    return tokens
+
+
+def _is_sign(text: str, at: int) -> bool:
+    """Return True if the character at this index is part of what was written, not punctuation."""
+    before, after = re.search(r"\w+$", text[:at]), re.match(r"\w+", text[at + 1 :])
+    if after is None or (before is None and text[at - 1 : at] != "@" and text[at] not in "._+"):
+        return False
+    if text[at] in "-.":
+        return not (len(after[0]) == 1 and (before is None or len(before[0]) == 1))
+    return True
+
+
+def _next(tokens: Sequence[str], at: int, words: CaptureLanguage, language: str) -> tuple[list[Symbol], int]:
+    """Return the symbols that begin at a token, and how many tokens they take."""
+    if example := _letter_by_example(tokens, at, words):
+        return example
+    token = tokens[at]
+    if not token[0].isalnum():
+        return [Symbol("sign", token)], 1
+    for length in range(min(_MAX_PHRASE, len(tokens) - at), 0, -1):
+        phrase = " ".join(tokens[at : at + length])
+        if sign := words.signs.get(phrase):
+            return [Symbol("sign", sign)], length
+        if length > 1 and (letter := words.letters.get(phrase)):
+            return [Symbol("letter", letter)], length
+    if len(token) == 1 and token.isalpha():
+        return [Symbol("letter", token)], 1
+    if token in words.capitals:
+        return [], 1
+    figures, used = number_at(tokens, at, language)
+    if figures:
+        return [Symbol("digits", figures)], used
+    return [Symbol("word", token)], 1
+
+
+def _letter_by_example(
+    tokens: Sequence[str], at: int, words: CaptureLanguage
+) -> tuple[list[Symbol], int] | None:
+    """Return the letter of "B as in boy". The letter before the example may be misheard; its word counts."""
+    length = phrase_length_at(tokens, at + 1, words.examples)
+    if not length or at + 1 + length >= len(tokens):
+        return None
+    letter, example = tokens[at], tokens[at + 1 + length]
+    named = letter if len(letter) == 1 else words.letters.get(letter, "")
+    weak = len(tokens[at + 1 : at + 1 + length]) == 1  # "for" and "like" have other uses
+    if not letter.isalpha() or not example[0].isalpha() or len(example) < 2 or (weak and not named):
+        return None
+    return [Symbol("letter", words.alphabet.get(example, example[0]), sure=True)], length + 2
+
+
+def _with_repeats(symbols: Iterable[Symbol], words: CaptureLanguage) -> list[Symbol]:
+    """Return the symbols with "double L" written out."""
+    found: list[Symbol] = []
+    times = 1
+    for symbol in symbols:
+        repeats = words.repeats.get(symbol.text, 1) if symbol.kind == "word" else 1
+        if repeats > 1:
+            times = repeats
+            continue
+        if times > 1 and symbol.kind in ("letter", "digits"):
+            found += [symbol] * (times - 1)
+        found.append(symbol)
+        times = 1
+    return found
+
+
+def _with_spelled_runs(symbols: Sequence[Symbol], words: CaptureLanguage) -> list[Symbol]:
+    """Return the symbols with names of letters as letters where others are spelled around them.
+
+    Alone "Mike" is a name and "you" a word; next to a letter, or to another word that stands for one, they
+    are letters.
+    """
+    letters = [symbol.kind == "letter" or bool(_as_letter(symbol, words)) for symbol in symbols]
+    found: list[Symbol] = []
+    for spelled, run in groupby(range(len(symbols)), key=letters.__getitem__):
+        part = [symbols[at] for at in run]
+        if not spelled or not _is_run(part, words):
+            found += part
+            continue
+        found += [
+            symbol if symbol.kind == "letter" else _as_letter(symbol, words) or symbol for symbol in part
+        ]
+    return found
+
+
+def _is_run(part: Sequence[Symbol], words: CaptureLanguage) -> bool:
+    """Return True if possible letters in a row are letters: at least two, some of them beyond doubt."""
+    certain = sum(symbol.kind == "letter" or symbol.text in words.alphabet for symbol in part)
+    return len(part) > 1 and certain * 2 >= len(part)
+
+
+def _as_letter(symbol: Symbol, words: CaptureLanguage) -> Symbol | None:
+    if symbol.kind != "word":
+        return None
+    if letter := words.alphabet.get(symbol.text):
+        return Symbol("letter", letter, sure=True)
+    letter = words.letters.get(symbol.text)
+    return Symbol("letter", letter) if letter else None
+
+
+def without_openings(text: str, language: str) -> str:
+    """Return a transcript without phrases such as "My name is" at its beginning and "please" at its end."""
+    words = capture_language(language)
+    rest = text.strip()
+    while True:
+        spans = list(re.finditer(r"[^\W_]+(?:['’][^\W_]+)*", rest))
+        tokens = [span[0].lower().replace("’", "'") for span in spans]
+        opening = phrase_length_at(tokens, 0, words.openings)
+        if opening and opening < len(tokens):
+            rest = rest[spans[opening].start() :]
+            continue
+        closing = max((len(one) for one in words.closings if tuple(tokens[-len(one) :]) == one), default=0)
+        if closing and closing < len(tokens):
+            rest = rest[: spans[len(spans) - closing - 1].end()]
+            continue
+        return rest

@@ -1,0 +1,80 @@
+"""Interface between the tasks of `capture` and the dialogue that all share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Generic, TypeVar
+
+from voiceagent.agents.capture.languages import CaptureLanguage, capture_language
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """Facts of the call that decide about what was said. language: ISO 639 code. now: local time."""
+
+    language: str
+    now: datetime
+
+    @property
+    def words(self) -> CaptureLanguage:
+        """Words of the language."""
+        return capture_language(self.language)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard(Generic[T]):
+    """Result of parsing one turn.
+
+    value: the complete value, None if it is not complete. draft: the part that is known. prompt: asks for the
+    missing part; "" waits for it. fault: the reason for which a complete value is invalid, as a text for the
+    caller. open: the value may continue, as a number of unknown length; a pause ends it.
+    """
+
+    value: T | None = None
+    draft: str = ""
+    prompt: str = ""
+    fault: str = ""
+    open: bool = False
+
+
+@dataclass(frozen=True)
+class Task(ABC, Generic[T]):
+    """One thing to capture from the caller, for `AgentCall.ask`.
+
+    question: spoken first. private: the caller's words are neither logged, stored, recorded nor sent to the
+    LLM. confirm: read the value back and ask whether it is right.
+    """
+
+    question: str
+    private: bool = False
+    confirm: bool = True
+
+    dictated: ClassVar[bool] = True
+    """The answer is dictated in groups with pauses."""
+    spelled: ClassVar[bool] = True
+    """If the answer is not understood, the caller is asked to spell it."""
+
+    @property
+    def digits(self) -> tuple[int, ...]:
+        """Possible lengths of a dictated number; () for anything else."""
+        return ()
+
+    @abstractmethod
+    def hear(self, text: str, draft: str, now: Circumstances) -> Heard[T]:
+        """Parse a turn. draft: the part that earlier turns gave."""
+
+    @abstractmethod
+    def read_back(self, value: T, now: Circumstances, careful: bool) -> str:
+        """Return the value as the agent reads it back. careful: it was wrong once, so spell it out."""
+
+    def correct(self, value: T, text: str, now: Circumstances) -> T | None:
+        """Return the value after a correction by the caller, None if the text contains none."""
+        return self.hear(text, "", now).value
+
+    def press(self, keys: str, now: Circumstances) -> Heard[T]:
+        """Parse keys that were pressed, without `#`."""
+        return Heard()
