@@ -154,7 +154,7 @@ class CommandExecutor:
         self._voiced.prepare(self._llm_work.voice)
 
     def _known_voice(self, wanted: str) -> str:
-        """Return a voice by the synthesizer's name; for an unknown one the call's, with one warning a call."""
+        """Return a voice by the synthesizer's name; for an unknown one the call's, warning once a call."""
         if wanted == USUAL_VOICE:
             return ""
         if known_voices(self._speaking.synthesizer).has(wanted):
