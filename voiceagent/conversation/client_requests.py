@@ -38,8 +38,8 @@ class ResponseRequested(Request):
     """A client's request for a response now. None keeps the call's setting.
 
     messages: a prompt that replaces the history. guidance: instruction for the model, appended to this prompt
-    only. interruptible: the caller can interrupt it. in_conversation: the response joins the history. voice: as in
-    `CallSettings`.
+    only. interruptible: the caller can interrupt it. in_conversation: the response joins the history.
+    voice: its name.
     mcp_servers: servers that offer their tools in addition to `tools`; mcp_tools: these tools, known when the
     response starts.
     """
