@@ -1,9 +1,13 @@
-"""Kokoro-82M's English voices through onnxruntime, without espeak-ng (GPL-3): blocking, phrase by phrase."""
+"""Kokoro-82M's voices through onnxruntime: blocking, phrase by phrase.
+
+English needs no espeak-ng (GPL-3); other languages do, in the engine's own process.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -16,6 +20,7 @@ from audio.onnx.runtime import CPU_PROVIDERS, CUDA_PROVIDERS
 from audio.pcm import Samples
 from audio.synthesizers import Emit, SynthesizerError, WordTiming, in_chunks
 from audio.synthesizers.english_phonemes import EnglishPhonemes, SpokenWord
+from audio.synthesizers.espeak_phonemes import EspeakPhonemes
 from audio.synthesizers.phrases import phrases
 from audio.synthesizers.pieces import Piece, QuietEnd
 from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
@@ -28,29 +33,60 @@ _LEAD_S = 0.01
 _LEAD_WITHIN_S = 0.06
 """The same before later phrases: with _PAUSE_S the pause between two sentences."""
 _QUIET = 0.01
+_USUAL = "af_heart"
 _GAIN = 1.3
 _LONGEST_PHRASE = 80
 """Characters, about 5 s of speech: other texts wait meanwhile."""
-_PHONEME_IDS = {
-    **dict(zip(";:,.!?", range(1, 7), strict=True)),
-    **dict(zip('—…"()“” ', range(9, 17), strict=True)),
-    **{"ʣ": 18, "ʥ": 19, "ʦ": 20, "A": 24, "I": 25, "O": 31, "Q": 33, "S": 35, "T": 36, "W": 39, "Y": 41},
-    **dict(zip("ᵊabcdef", range(42, 49), strict=True)),
-    **dict(zip("hijklmnopqrstuvwxyzɑɐɒæ", range(50, 73), strict=True)),
-    **{"ɔ": 76, "ð": 81, "ʤ": 82, "ə": 83, "ɚ": 85, "ɛ": 86, "ɜ": 87, "ɡ": 92, "ɪ": 102, "ŋ": 112, "θ": 119},
-    **{"ɹ": 123, "ɾ": 125, "ʃ": 131, "ʧ": 133, "ʊ": 135, "ʌ": 138, "ʒ": 147, "ʔ": 148},
-    **{"ˈ": 156, "ˌ": 157, "ː": 158, "ᵻ": 177},
+_RUNS = {
+    1: ";:,.!?",
+    9: '—…"()“” \u0303ʣʥʦʨᵝꭧAI',
+    31: "O",
+    33: "Q",
+    35: "ST",
+    39: "W",
+    41: "Yᵊabcdef",
+    50: "hijklmnopqrstuvwxyzɑɐɒæ",
+    75: "βɔɕç",
+    80: "ɖðʤə",
+    85: "ɚɛɜ",
+    90: "ɟ",
+    92: "ɡ",
+    99: "ɥ",
+    101: "ɨɪʝ",
+    110: "ɯɰŋɳɲɴø",
+    118: "ɸθœ",
+    123: "ɹ",
+    125: "ɾɻ",
+    128: "ʁɽʂʃʈʧ",
+    135: "ʊʋ",
+    138: "ʌɣɤ",
+    142: "χʎ",
+    147: "ʒʔ",
+    156: "ˈˌː",
+    162: "ʰ",
+    164: "ʲ",
+    169: "↓",
+    171: "→↗↘",
+    177: "ᵻ",
 }
-"""Ids of English phonemes and punctuation, from `vocab` in the config.json of hexgrad/Kokoro-82M."""
+"""Runs of consecutive ids, from `vocab` in the config.json of hexgrad/Kokoro-82M."""
+_PHONEME_IDS = {sign: first + number for first, signs in _RUNS.items() for number, sign in enumerate(signs)}
+
+
+_ESPEAK = {"es": "es", "fr": "fr", "hi": "hi", "it": "it", "pt": "pt-br"}
+"""Languages whose phonemes come from espeak-ng, with its names for them."""
+_LETTERS = {"en": "ab", "es": "e", "fr": "f", "hi": "h", "it": "i", "pt": "p"}
+"""First letters of the voices of each language."""
 
 
 class KokoroSynthesizer:
-    """Kokoro-82M's English voices, with word timings.
+    """Kokoro-82M's voices of one language, with word timings.
 
     Args:
         model: its .onnx file, with the folder `voices` beside it, or beside its folder.
-        voice: name of a file in that folder, without its ending. "af_" and "am_" are American, "bf_" and
-            "bm_" British; all are given American phonemes.
+        language: "en", or one of "es", "fr", "hi", "it", "pt", which need espeak-ng.
+        voice: name of a file in that folder, without its ending; "" for the first one, in English "af_heart".
+            "af_" and "am_" are American, "bf_" and "bm_" British; both are given American phonemes.
         speed: 1.0 is the voice's own, 2.0 twice as fast.
         threads: of the processor.
         device: "cuda" needs onnxruntime-gpu, and a model in 32 or 16 bits: CUDA lacks the operations of int8.
@@ -67,15 +103,17 @@ class KokoroSynthesizer:
     def __init__(
         self,
         model: Path,
-        voice: str = "af_heart",
+        language: str = "en",
+        voice: str = "",
         speed: float = 1.0,
         threads: int = 1,
         device: Literal["cpu", "cuda"] = "cpu",
     ) -> None:
-        for _, message in misfits(model, voice, speed, threads, device):
+        for _, message in misfits(model, language, voice, speed, threads, device):
             raise SynthesizerError(message)
-        self._voices = _voices(model)
+        self._voices = _voices(model, language)
         self.known_voices = KnownVoices(tuple(self._voices))
+        voice = voice or (_USUAL if _USUAL in self._voices else next(iter(self._voices)))
         self._voice, self._speed = voice, speed
         self._styles = lru_cache(len(self._voices))(lambda name: _styles(self._voices[name]))
         self._styles(voice)
@@ -85,8 +123,8 @@ class KokoroSynthesizer:
         except Exception as error:  # onnxruntime and onnx have no common exception
             reason = str(error) if isinstance(error, NotKokoro) else repr(error)
             raise SynthesizerError(f"model {str(model)!r} cannot be loaded: {reason}") from error
-        self.phonemes = EnglishPhonemes("misaki")
-        self.sound(self.phonemes("Hello."))  # the first run is slower than the others
+        self.phonemes = EnglishPhonemes("misaki") if language == "en" else EspeakPhonemes(_ESPEAK[language])
+        self.sound(self.phonemes("Hola."))  # the first run is slower than the others
 
     @property
     def rate_hz(self) -> int:
@@ -186,11 +224,11 @@ def _pcm(sound: Floats) -> Samples:
     return (np.clip(sound * _GAIN, -1, 1) * 32_767).astype(np.int16)
 
 
-def _voices(model: Path) -> dict[str, Path]:
-    """Return the files of the English voices by name, American ones first; {} if there is no folder."""
+def _voices(model: Path, language: str) -> dict[str, Path]:
+    """Return the files of a language's voices by name; {} if there is no folder."""
     folders = [folder / "voices" for folder in (model.parent, model.parent.parent)]
     folder = next((each for each in folders if each.is_dir()), folders[0])
-    return {path.stem: path for path in sorted(folder.glob("[ab][fm]_*.bin"))}
+    return {path.stem: path for path in sorted(folder.glob(f"[{_LETTERS[language]}][fm]_*.bin"))}
 
 
 def _styles(path: Path) -> Floats:
@@ -203,7 +241,8 @@ def _styles(path: Path) -> Floats:
 
 def misfits(
     model: Path,
-    voice: str = "af_heart",
+    language: str = "en",
+    voice: str = "",
     speed: float = 1.0,
     threads: int = 1,
     device: str = "cpu",
@@ -219,12 +258,17 @@ def misfits(
             "device",
             "the installed onnxruntime has no CUDA; install onnxruntime-gpu in its place, or use cpu",
         )
-    if not model.is_file():
+    if language not in _LETTERS:
+        yield "language", f"language is {language!r}; allowed: {', '.join(_LETTERS)}"
+    elif language != "en" and find_spec("espeakng_loader") is None:
+        message = "needs espeak-ng: pip install 'voiceagent-server[espeak]' (GPL-3)"
+        yield "language", f"language {language!r} {message}"
+    elif not model.is_file():
         yield "model", f"model {str(model)!r} is not a file"
-    elif not (voices := _voices(model)):
+    elif not (voices := _voices(model, language)):
         yield (
             "model",
-            f"model {str(model)!r} has no folder with English voices beside it: voices/af_heart.bin",
+            f"model {str(model)!r} has no folder with voices of {language!r} beside it: voices/*.bin",
         )
-    elif voice not in voices:
+    elif voice and voice not in voices:
         yield "voice", f"voice is {voice!r}; allowed: {', '.join(voices)}"

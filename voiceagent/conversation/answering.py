@@ -348,5 +348,6 @@ class Answering:
             has_own_prompt(wanted),
             self._prompts.replacements,
             self._prompts.edits,
+            voice=wanted.voice,
         )
         return left + self._responses.start(start, wanted, turn.whole_words if turn else ())

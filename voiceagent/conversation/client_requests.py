@@ -42,12 +42,14 @@ class ResponseRequested(Request):
 
     messages: a prompt that replaces the history. guidance: instruction for the model, appended to this prompt
     only. interruptible: the caller can interrupt it. in_conversation: the response joins the history.
+    voice: its name.
     mcp_servers: servers that offer their tools in addition to `tools`; mcp_tools: these tools, known when the
     response starts.
     """
 
     instructions: str | None = None
     modality: Modality | None = None
+    voice: str | None = None
     tools: tuple[Tool, ...] | None = None
     mcp_servers: tuple[McpServer, ...] = ()
     mcp_tools: tuple[McpTool, ...] = ()

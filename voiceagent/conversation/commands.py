@@ -126,6 +126,7 @@ class StartResponse:
     speak without the LLM. own_prompt: the prompt does not continue the conversation's. replacements, edits:
     how often old turns of the conversation's prompt were replaced, and how often the client changed existing
     items. beside: the response is out of band; the conversation's response neither waits for it nor ends it.
+    voice: name of its voice, None for the call's.
     """
 
     response_id: str
@@ -138,6 +139,7 @@ class StartResponse:
     replacements: int = 0
     edits: int = 0
     beside: bool = False
+    voice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

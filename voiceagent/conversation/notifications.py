@@ -159,7 +159,7 @@ class NotifyItemTruncated:
 @dataclass(frozen=True, slots=True)
 class NotifyResponseStarted:
     """A response begins. Not sent while the response is preemptive. max_tokens: the client's limit for this
-    response, None if it set none. beside: see `StartResponse`.
+    response, None if it set none. beside, voice: see `StartResponse`.
     """
 
     response_id: str
@@ -168,6 +168,7 @@ class NotifyResponseStarted:
     in_conversation: bool = True
     metadata: dict[str, str] = field(default_factory=dict)
     beside: bool = False
+    voice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

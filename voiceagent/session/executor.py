@@ -156,18 +156,21 @@ class CommandExecutor:
         """
         self._reports = settings.latency_events
         self._speaker.configure(settings)
-        synthesizer, wanted = self._speaking.synthesizer, settings.voice
-        if settings.speed != 1.0 and not takes_speed(synthesizer) and self._is_first("speed"):
+        if settings.speed != 1.0 and not takes_speed(self._speaking.synthesizer) and self._is_first("speed"):
             self._log.warning("speed_not_supported", speed=settings.speed)
-        voice = self._llm_work.voice.voice
-        if wanted == USUAL_VOICE:
-            voice = ""
-        elif known_voices(synthesizer).has(wanted):
-            voice = wanted
-        elif self._is_first("voice"):
-            self._log.warning("voice_not_available", voice=wanted, instead=voice or USUAL_VOICE)
-        self._llm_work.voice = VoiceSettings(voice, settings.speed)
+        self._llm_work.voice = VoiceSettings(self._known_voice(settings.voice), settings.speed)
         self._voiced.prepare(self._llm_work.voice)
+
+    def _known_voice(self, wanted: str) -> str:
+        """Return a voice by the synthesizer's name; for an unknown one the call's, warning once a call."""
+        if wanted == USUAL_VOICE:
+            return ""
+        if known_voices(self._speaking.synthesizer).has(wanted):
+            return wanted
+        voice = self._llm_work.voice.voice
+        if self._is_first("voice"):
+            self._log.warning("voice_not_available", voice=wanted, instead=voice or USUAL_VOICE)
+        return voice
 
     def _is_first(self, subject: str) -> bool:
         """Return True if this call has not warned of the subject, and note that it does now."""
@@ -249,8 +252,9 @@ class CommandExecutor:
                 self._llm_work.ask_end(command)
             case do.Summarise():
                 self._llm_work.summarise(command)
-            case do.StartResponse():
-                self._llm_work.start(command)
+            case do.StartResponse(voice=voice):
+                own = None if voice is None else self._known_voice(voice)
+                self._llm_work.start(command, own)
             case do.HurryResponse(response_id):
                 self._llm_work.hurry(response_id)
             case do.ReleaseResponse(response_id):

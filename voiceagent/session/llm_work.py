@@ -85,17 +85,21 @@ class LlmWork:
         """Start a summary of old turns."""
         self._summarising.summarise(wanted)
 
-    def start(self, start: do.StartResponse) -> None:
-        """Start a response. An out-of-band one does not stop work for the conversation."""
+    def start(self, start: do.StartResponse, voice: str | None = None) -> None:
+        """Start a response. An out-of-band one does not stop work for the conversation.
+
+        voice: its own one, None for the call's.
+        """
         if not start.beside:
             self._unfinished = None
             self._prefilling.stop()
             self._summarising.stop()
             self._prompts.check(start)
+        settings = self.voice if voice is None else replace(self.voice, voice=voice)
         work = self._responses[start.response_id] = ResponseWork(
             start,
             partial(self._generate, start),
-            partial(speak_with, self._speaking.synthesizer, settings=self.voice),
+            partial(speak_with, self._speaking.synthesizer, settings=settings),
             self._new_fragmenter(),
             self._post,
             self._progress,

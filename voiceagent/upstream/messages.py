@@ -109,6 +109,7 @@ def response_created(wanted: ResponseRequested | None = None) -> Event:
     given: dict[str, Any] = {
         "instructions": wanted.instructions,
         "output_modalities": None if wanted.modality is None else [wanted.modality],
+        "audio": None if wanted.voice is None else {"output": {"voice": wanted.voice}},
         "tool_choice": wanted.tool_choice,
         "max_output_tokens": wanted.max_output_tokens,
         "conversation": None if wanted.in_conversation else "none",

@@ -127,6 +127,22 @@ def test_voices_are_the_english_files_beside_the_model(tmp_path: Path) -> None:
     assert KokoroSynthesizer(model).known_voices.names == VOICES
 
 
+def test_voices_are_those_of_the_language(tmp_path: Path) -> None:
+    pytest.importorskip("espeakng_loader", reason="pip install 'voiceagent-server[espeak]'")
+    model = tiny_kokoro.build(tmp_path, (*VOICES, "ef_dora", "em_alex"))
+    engine = KokoroSynthesizer(model, language="es")
+    assert engine.known_voices.names == ("ef_dora", "em_alex")
+    [speeches] = steps(engine, "Buenos días, ¿qué tal?")
+    assert [word.character for word in words([speeches])] == [0, 7, 14, 18]
+
+
+def test_language_without_letters_to_sounds_is_refused(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = "allowed: en, es, fr, hi, it, pt"
+    assert dict(misfits(model, language="ja")) == {"language": f"language is 'ja'; {allowed}"}
+    monkeypatch.setattr("audio.synthesizers.kokoro.find_spec", lambda name: None)
+    assert "voiceagent-server[espeak]" in dict(misfits(model, language="es"))["language"]
+
+
 def test_voices_folder_beside_the_models_folder_is_found(tmp_path: Path) -> None:
     model = tiny_kokoro.build(tmp_path, VOICES, ids="input_ids")
     (tmp_path / "onnx").mkdir()
@@ -149,7 +165,7 @@ def test_arguments_out_of_range_are_refused_by_name(model: Path, tmp_path: Path)
 
 def test_model_without_voices_is_refused(tmp_path: Path) -> None:
     model = tiny_kokoro.build(tmp_path, ())
-    assert "no folder with English voices beside it" in dict(misfits(model))["model"]
+    assert "no folder with voices of 'en' beside it" in dict(misfits(model))["model"]
 
 
 def test_cuda_without_its_provider_is_refused(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -436,6 +436,17 @@ async def test_unknown_voice_of_a_client_leaves_the_agents_and_is_logged_once(ca
     assert (line["voice"], line["instead"]) == ("marin", "ben")
 
 
+async def test_voice_of_one_response_leaves_the_calls_for_the_next(call):
+    mouth = Adjustable()
+    one = await call(mouth=mouth, settings=replace(MANUAL, voice="anna", speed=1.25))
+    for voice in ("ben", "marin", None):
+        ended = len(one.client.of(notify.NotifyResponseEnded))
+        one.session.handle(ev.ResponseRequested(voice=voice))
+        await one.client.until(lambda ended=ended: len(one.client.of(notify.NotifyResponseEnded)) > ended)
+    names = list(dict.fromkeys(mouth.asked))
+    assert names == [VoiceSettings("ben", 1.25), VoiceSettings("anna", 1.25)]
+
+
 async def test_handover_to_an_agent_with_another_voice_changes_it(call):
     mouth = Adjustable()
     one = await call(mouth=mouth, settings=replace(call_settings(), voice="anna"))

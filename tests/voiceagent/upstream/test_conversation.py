@@ -270,3 +270,10 @@ def test_whatever_happens_a_response_is_asked_for_once_at_a_time(steps: list[Any
             commands = call.handle(step)
         asked += kinds(commands).count("response.create")
         assert asked <= 1
+
+
+def test_voice_of_one_response_is_sent_to_the_upstream() -> None:
+    call = conversation()
+    call.connected()
+    [event] = sent(call.handle(ev.ResponseRequested(voice="cedar")))
+    assert event["response"] == {"audio": {"output": {"voice": "cedar"}}}

@@ -331,6 +331,7 @@ def _started(response: Response) -> notify.NotifyResponseStarted:
         wanted.in_conversation,
         wanted.metadata,
         start.beside,
+        start.voice,
     )
 
 

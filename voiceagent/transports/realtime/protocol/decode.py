@@ -43,6 +43,7 @@ from voiceagent.transports.realtime.protocol.session_settings import (
     show_format,
     to_format,
     to_tools,
+    voice_name,
 )
 from voiceagent.validation.shorten import shorten
 
@@ -141,6 +142,7 @@ class Decoder:
         return ev.ResponseRequested(
             instructions=wanted.instructions,
             modality=wanted.output_modalities,
+            voice=_voice(wanted),
             tools=tools,
             mcp_servers=servers,
             tool_choice=wanted.tool_choice,
@@ -280,6 +282,12 @@ def to_samples(audio: str, param: str, audio_format: AudioFormat) -> Samples:
         raise RequestError("invalid_value", f"{param} is not base64: {error}", param) from error
     except ValueError as error:  # an odd number of bytes, or characters beyond ASCII
         raise RequestError("invalid_value", f"{param} cannot be read: {error}", param) from error
+
+
+def _voice(wanted: wire.ResponseObject) -> str | None:
+    """Return the name of the voice of this response, None for the call's."""
+    output = wanted.audio.output if wanted.audio else None
+    return voice_name(output.voice) if output else None
 
 
 def _check_format(wanted: wire.ResponseObject, settings: CallSettings) -> None:

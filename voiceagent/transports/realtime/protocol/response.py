@@ -211,7 +211,10 @@ class Response:
 
     def _object(self, status: str) -> dict[str, Any]:
         started, settings = self.started, self.settings
-        output = {"format": show_format(settings.output_format), "voice": show_voice(settings)}
+        output = {
+            "format": show_format(settings.output_format),
+            "voice": started.voice or show_voice(settings),
+        }
         return {
             "object": "realtime.response",
             "id": started.response_id,

@@ -342,3 +342,9 @@ def test_sound_is_understood_however_its_event_is_written(separators, order) -> 
     text = json.dumps({name: fields[name] for name in order}, separators=separators)
     appended = Decoder(call_settings(), "{}_1".format).decode(text, call_settings())
     assert isinstance(appended, AudioAppended) and np.array_equal(appended.samples, sound)
+
+
+@pytest.mark.parametrize("voice", ["bf_emma", {"id": "bf_emma"}])
+def test_response_create_with_a_voice_asks_for_it(voice: str | dict[str, str]) -> None:
+    request = sent(type="response.create", response={"audio": {"output": {"voice": voice}}})
+    assert request == ev.ResponseRequested(voice="bf_emma")

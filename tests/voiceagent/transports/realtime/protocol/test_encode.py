@@ -225,6 +225,13 @@ def test_each_response_has_its_own_place_for_sound() -> None:
     assert (second["response_id"], second["item_id"]) == ("resp_2", "item_20")
 
 
+def test_response_shows_its_own_voice_where_it_has_one() -> None:
+    [usual] = Wire().notify(started())
+    [own] = Wire().notify(started(voice="bf_emma"))
+    assert usual["response"]["audio"]["output"]["voice"] == "default"
+    assert own["response"]["audio"]["output"]["voice"] == "bf_emma"
+
+
 # ---- any response
 
 _ACTIONS = st.lists(st.sampled_from(["text", "sound", "tool"]), max_size=8)
