@@ -252,7 +252,8 @@ def main() -> int:
         print(f"{part.name}: ended with {result.ended} after {result.seconds:.0f} s", flush=True)
     write_table(table, device, results)
     print(table)
-    return int(any(result is None or result.ended != "0" for result in results.values()))
+    measured = {name: result for name, result in results.items() if name in (wanted.only or results)}
+    return int(any(result is None or result.ended != "0" for result in measured.values()))
 
 
 if __name__ == "__main__":
