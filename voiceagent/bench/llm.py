@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, nullcontext
+import shutil
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import uvloop
 from prometheus_client import CollectorRegistry
@@ -23,7 +25,6 @@ from voiceagent.bench.llm_parts import LlmVariant, Technique, for_bench, llm_var
 from voiceagent.bench.material import Material, Replay
 from voiceagent.bench.plain_vllm import NAME, plain_vllm
 from voiceagent.bench.plots import plot_llm
-from voiceagent.bench.random_draft import random_draft
 from voiceagent.bench.trace.distribution import Trace
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
@@ -31,6 +32,37 @@ from voiceagent.server.startup import build_engines
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.references import resolve_paths
+
+DEVIATION = 0.02
+"""Standard deviation of the weights, as in untrained models."""
+
+
+@contextmanager
+def random_draft(config: Config) -> Iterator[Path | None]:
+    """Yield the folder of the draft; None if the configuration has no folder of a draft model."""
+    speculative = resolve_paths(config.llm.options.get("speculative") or {}, config.source.parent)
+    model = Path(str(speculative.get("model", "")))
+    if speculative.get("method") != "draft_model" or not (model / "model.safetensors").is_file():
+        yield None
+        return
+    with TemporaryDirectory(prefix="voiceagent-draft-") as folder:
+        yield _randomised(model, Path(folder) / "draft")
+
+
+def _randomised(model: Path, folder: Path) -> Path:
+    import torch  # noqa: PLC0415 - comes with vLLM, and is slow to import
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415
+
+    shutil.copytree(model, folder)
+    random = torch.Generator().manual_seed(1)
+    weights = {
+        name: (torch.randn(weight.shape, generator=random) * DEVIATION).to(weight.dtype)
+        for name, weight in load_file(model / "model.safetensors").items()
+    }
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
 
 WARM_UP = Load(calls=1, turns=2)
 """Uncounted load before each variant: triggers lazy loading, and prefills the system prompt."""
