@@ -148,7 +148,7 @@ short-suites: $(DONE)/test $(TEST_VLLM) try-programs
 check: $(DONE)/test $(TEST_VLLM)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --strict voiceagent audio llmcore examples/hotel_model examples/voice_end tests/bench tests/cluster configs
+	$(BIN)/mypy --strict voiceagent audio llmcore examples/hotel_model examples/voice_end examples/end_of_turn tests/bench tests/cluster configs
 	$(BIN)/lint-imports --no-logo
 
 format: $(DONE)/test
