@@ -256,7 +256,7 @@ class PhoneCall:
         self._keys += 1
         if self._keys > self._line.max_dtmf_digits:
             raise ProtocolError(
-                f"more than {self._line.max_dtmf_digits} digits were sent (limits.max_dtmf_digits)"
+                f"more than {self._line.max_dtmf_digits} digits were sent"
             )
         pressed = self._call.press(digit, round(time.time()))
         if pressed is Pressed.IGNORED_TERMINATOR:

@@ -245,7 +245,7 @@ class WebRtcCall:
             self._keys += 1
             if self._keys > self._limits.max_dtmf_digits:
                 message = (
-                    f"more than {self._limits.max_dtmf_digits} keys were pressed (limits.max_dtmf_digits)"
+                    f"more than {self._limits.max_dtmf_digits} keys were pressed"
                 )
                 self._connection.end(Ending(message, "too_much_input", 1008))
             else:
