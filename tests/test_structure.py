@@ -14,7 +14,7 @@ MAX_CHANGED = 10
 MAX_PARAMETERS = 8
 """Of a constructor. A frozen class is a value with named fields, and an engine's options are keys."""
 OPTIONS = {"RemoteSettings", "VllmSettings", "WhisperRecognizer"}
-SHORT_LINES, MAX_SHORT = 40, 23
+SHORT_LINES, MAX_SHORT = 40, 18
 MAX_LINES = 40
 """Of a function, but for its docstring."""
 LISTS = {
