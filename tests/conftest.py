@@ -9,6 +9,12 @@ import pytest
 import structlog
 from hypothesis import settings
 
+from voiceagent.processes.threads import hold_threads
+
+# As the command line does, before a test imports numpy: threads of BLAS wait by spinning, which takes several
+# times the CPU time of the work itself where other processes have the cores.
+hold_threads()
+
 # Machines are shared and noisy: how long an example takes says nothing about the code.
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
