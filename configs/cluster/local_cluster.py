@@ -77,7 +77,13 @@ class LocalCluster:
         """One replica; on Ray all of them."""
         first = self._port + 5
         if self._ray:
-            command = [sys.executable, HERE / "ray_llm.py", self._replica, str(first), str(self._replicas)]
+            command: list[str | Path] = [
+                sys.executable,
+                HERE / "ray_llm.py",
+                self._replica,
+                str(first),
+                str(self._replicas),
+            ]
             self._start("llm", command, "replicas of version 1")
         else:
             options = ("llm", "--config", self._replica, "--port", str(first + index))
@@ -87,7 +93,7 @@ class LocalCluster:
         """Start one gateway. config: its own configuration, in place of the one that all share."""
         options = ("serve", "--config", config or self._gateway, "--port", str(self._port + index))
         url = {"GATEWAY_URL": f"http://{self.gateway_address(index)}"}
-        command = [sys.executable, "-c", VOICEAGENT, *options]
+        command: list[str | Path] = [sys.executable, "-c", VOICEAGENT, *options]
         self._start(f"gateway-{index}", command, " on http://", url)
 
     def start(self, gateways: int = 2) -> None:

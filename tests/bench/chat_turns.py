@@ -31,8 +31,9 @@ from voiceagent.config.tables import Config, load
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.silent import SilentRecognizer, SilentSynthesizer
-from voiceagent.session.config import DeadlinesConfig
-from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
+from voiceagent.session.deadlines import StageLimits
+from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking
+from voiceagent.session.set_phrases import make_phrase
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.testing.typed_caller import TypedCaller
@@ -126,7 +127,6 @@ async def call_services(config: Config, llm: Llm) -> Services:
     phrase = await make_phrase(agent.apology, agent.language, silent)
     clock: Callable[[], float] = time.monotonic
     speaking = (silent, agent.language, 0.06, Pacer(clock), "", phrase, None, PATIENCE_S)
-    waits = {name: PATIENCE_S for name in ("first_token_s", "token_s")}
     return Services(
         Hearing(FrontEnd(), SilentRecognizer(), None, turn.to_endpointing(), config.echo, 10.0),
         Speaking(*speaking),
@@ -134,7 +134,7 @@ async def call_services(config: Config, llm: Llm) -> Services:
         Measuring(Metrics(), config.budget.to_budget(), clock),
         CallSettings("", agent.temperature, None, output_modality="text"),
         LoadShedder(),
-        deadlines=DeadlinesConfig(**waits),
+        limits=StageLimits(first_token_s=PATIENCE_S, token_s=PATIENCE_S),
     )
 
 

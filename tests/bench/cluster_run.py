@@ -33,11 +33,10 @@ ROOT = Path(__file__).parents[2]
 sys.path += [str(ROOT), str(ROOT / "configs/cluster")]
 # ruff: noqa: E402
 from local_cluster import LocalCluster
-
-from voiceagent.bench.simulation.cluster import Cluster, Outcome, Simulation
-from voiceagent.bench.simulation.gateway import Promise
-from voiceagent.bench.simulation.load import Load
-from voiceagent.bench.simulation.replica import Machine
+from simulation.cluster import Cluster, Outcome, Simulation
+from simulation.gateway import Promise
+from simulation.load import Load
+from simulation.replica import Machine
 
 BENCH = Path(__file__).parent
 SHARED_WORDS = 1_000

@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -118,7 +118,7 @@ async def read_back(sounds: list[Samples], rate_hz: int) -> list[str]:
     await recognizer.start()
 
     async def heard(sound: Samples) -> str:
-        async def stream():  # type: ignore[no-untyped-def]
+        async def stream() -> AsyncIterator[Samples | Flush]:
             yield resample(np.concatenate([sound, np.zeros(rate_hz // 2, np.int16)]), rate_hz, 16_000)
             yield Flush()
 

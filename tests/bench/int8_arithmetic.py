@@ -49,7 +49,7 @@ def prompts_of(folder: Path, count: int) -> list[list[str]]:
     for row in rows[::step][:count]:
         messages = (Message("system", instructions), Message("user", row["messages"][-1]["content"]))
         ids = reader.chat.prompt(Request(messages, max_tokens=ANSWER_TOKENS))
-        texts.append([reader.tokenizer.id_to_token(token) for token in ids])
+        texts.append([reader.tokenizer.id_to_token(token) or "" for token in ids])
     return texts
 
 

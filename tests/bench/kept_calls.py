@@ -13,13 +13,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+from openai.types.realtime import (
+    RealtimeConversationItemFunctionCallOutputParam,
+    RealtimeConversationItemUserMessageParam,
+)
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 
 from sdk_caller import calling  # noqa: E402
 from served import served  # noqa: E402
-from test_engine_death import ChatServer, ask  # noqa: E402
+from test_engine_death import ChatServer, ask  # type: ignore[import-not-found]  # noqa: E402
 
 CALLS = {"realtime": 35, "twilio": 35, "webrtc": 20}
 SDK_CALLS = 32
@@ -52,14 +57,16 @@ def bench(config: Path, seconds: float) -> None:
 async def use_tools(address: str, number: int) -> None:
     """Ask, answer the tool's call, and hang up; every other caller vanishes in the middle of the answer."""
     async with calling(address, tools=[TOOL]) as caller:
-        question = [{"type": "input_text", "text": "What is the weather?"}]
-        await caller.connection.conversation.item.create(
-            item={"type": "message", "role": "user", "content": question}
+        question = RealtimeConversationItemUserMessageParam(
+            type="message", role="user", content=[{"type": "input_text", "text": "What is the weather?"}]
         )
+        await caller.connection.conversation.item.create(item=question)
         await caller.connection.response.create()
         called = await caller.until("response.function_call_arguments.done")
         await caller.until("response.done")
-        output = {"type": "function_call_output", "call_id": called["call_id"], "output": "sunny " * 20}
+        output = RealtimeConversationItemFunctionCallOutputParam(
+            type="function_call_output", call_id=called["call_id"], output="sunny " * 20
+        )
         await caller.connection.conversation.item.create(item=output)
         await caller.connection.response.create()
         if number % 2:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from threading import Event
 from typing import Any
 
 import numpy as np
-import onnxruntime
+import onnxruntime  # type: ignore[import-untyped]
 
 from audio.onnx.moonshine_graph import decoder_shape
 from audio.onnx.runtime import OrtFile, onnx_session
@@ -80,8 +81,8 @@ def main(sound: Samples) -> None:
         tokens = [text[1:2]] * texts
         _compare(
             f"a token of each of {texts} texts",
-            lambda before=before, tokens=tokens: file.decode_tokens(before, tokens, cached=True),
-            lambda now=now, tokens=tokens: ours.decode_tokens(heard, now, tokens),
+            partial(file.decode_tokens, before, tokens, cached=True),
+            partial(ours.decode_tokens, heard, now, tokens),
         )
 
 

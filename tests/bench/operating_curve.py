@@ -18,7 +18,7 @@ from pathlib import Path
 
 from audio.detection.smart_turn import TurnModelError
 from voiceagent.bench.people.conditions import parse_conditions, said_again, under
-from voiceagent.bench.people.material import Clip, read_clips
+from voiceagent.bench.people.material import Clip, Half, read_clips
 from voiceagent.bench.people.offline import run_offline, run_silence_alone
 from voiceagent.bench.people.outcome import Outcome, Point, figures, operating_point, wait_at
 from voiceagent.bench.people.smart_turn_alone import ASKED_AFTER_S, THRESHOLDS, judge_by_smart_turn
@@ -84,9 +84,10 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _read(folders: Sequence[str], half: str) -> tuple[list[Clip], dict[str, str]]:
+def _read(folders: Sequence[str], half: Half) -> tuple[list[Clip], dict[str, str]]:
     """Return the recordings, and the kind of each by its name."""
-    clips, kind_of = [], {}
+    clips: list[Clip] = []
+    kind_of: dict[str, str] = {}
     for folder in folders:
         label, _, path = folder.rpartition("=")
         found = read_clips([Path(path)], "all" if label else half, () if label else tuple(KINDS), "en")
@@ -97,11 +98,11 @@ def _read(folders: Sequence[str], half: str) -> tuple[list[Clip], dict[str, str]
 
 def _measure(config: Config, clips: Sequence[Clip]) -> Outcomes:
     silence = {f"{s * 1000:.0f} ms": run_silence_alone(config, s, clips, _ignore) for s in SILENCES_S}
-    ours = {
+    ours: dict[str, Sequence[Outcome]] = {
         eagerness: run_offline(_eager(config, eagerness), clips, _ignore, ANSWER_S)
         for eagerness in EAGERNESSES
     }
-    measured = {OURS: ours, SILENCE: silence}
+    measured: dict[str, Mapping[str, Sequence[Outcome]]] = {OURS: ours, SILENCE: silence}
     try:
         judged = judge_by_smart_turn(silence[f"{ASKED_AFTER_S * 1000:.0f} ms"])
     except TurnModelError:

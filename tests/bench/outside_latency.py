@@ -22,8 +22,7 @@ import numpy as np
 
 from audio.detection.vad import SileroVad
 from audio.resample import resample
-from voiceagent.calls.call_speech import call_speech
-from voiceagent.calls.caller_audio import both_sides
+from voiceagent.calls.call_speech import both_sides, call_speech
 from voiceagent.calls.log.logged_speech import logged_speech
 from voiceagent.calls.places import names_at, read_at, read_log_at, recording_of
 from voiceagent.scores.interaction import interaction_events

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32
+from compressed_tensors.compressors.pack_quantized.helpers import (  # type: ignore[import-untyped]
+    pack_to_int32,
+)
 from safetensors.torch import load_file, save_file
 
 ROOT = Path(__file__).parents[2]

@@ -28,9 +28,9 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
 from served import served  # noqa: E402
+from yielding.noises import MADE, others  # noqa: E402
 
 from audio.pcm import Samples  # noqa: E402
-from voiceagent.bench.noises import MADE, others  # noqa: E402
 from voiceagent.bench.people.material import ONE_TURN, Clip, first_voiced_s, read_clips  # noqa: E402
 from voiceagent.bench.speech import BACKCHANNELS, running_synthesizer  # noqa: E402
 from voiceagent.bench.voiced import trimmed  # noqa: E402

@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 from shaped_model import device_settings
 
 from llmcore.engine import FREE_DRAFT, DraftUse, Message, Request

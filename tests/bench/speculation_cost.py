@@ -68,8 +68,8 @@ def measure(
     from vllm import LLM  # noqa: PLC0415 - after the environment
     from vllm.distributed import cleanup_dist_env_and_memory  # noqa: PLC0415
 
-    sizes = {"max_num_seqs": CALLS, "enforce_eager": True, "disable_log_stats": False}
-    cache = {"kv_cache_memory_bytes": 1 << 28, "enable_prefix_caching": True}
+    sizes: dict[str, Any] = {"max_num_seqs": CALLS, "enforce_eager": True, "disable_log_stats": False}
+    cache: dict[str, Any] = {"kv_cache_memory_bytes": 1 << 28, "enable_prefix_caching": True}
     known = {key: options[key] for key in KEYS}
     llm = LLM(**known, **sizes, **cache, speculative_config=speculative)
 

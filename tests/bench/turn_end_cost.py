@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import cast
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from llmcore.engine import Message, Request
 from llmcore.engines.vllm_engine import VllmLlm

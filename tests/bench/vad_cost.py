@@ -14,7 +14,7 @@ from collections.abc import Callable
 from statistics import median
 
 import numpy as np
-import onnxruntime
+import onnxruntime  # type: ignore[import-untyped]
 
 from audio.detection.front_end import FrontEnd
 from audio.detection.vad import SAMPLE_RATE_HZ, SileroVad, installed_model

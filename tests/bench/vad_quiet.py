@@ -17,6 +17,7 @@ from audio.detection.front_end import FrontEnd
 from audio.detection.front_end_stream import Window
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
 from audio.endpoint import Endpointer
+from audio.loudness import MIN_ENERGY
 from audio.pcm import Samples
 from audio.resample import resample
 from audio.speech_events import SpeechStarted
@@ -52,14 +53,13 @@ def _called(
     """A voice of this level, RMS below full scale, behind a silence, on a line with noise."""
     loud = voice / np.sqrt(np.mean(voice.astype(float) ** 2)) * 32_768 * 10 ** (level_db / 20)
     sound = np.concatenate((np.zeros(round(silence_s * SAMPLE_RATE_HZ)), loud))
-    return (sound + line.normal(0, 1, len(sound)) * noise).clip(-32_768, 32_767).astype(np.int16)
+    called: Samples = (sound + line.normal(0, 1, len(sound)) * noise).clip(-32_768, 32_767).astype(np.int16)
+    return called
 
 
 async def _told(model: SileroVad, sounds: list[Samples], gated: bool) -> np.ndarray:
     """Return when the start in each of the sounds was detected, in seconds of its sound."""
-    with patch.object(
-        audio.detection.front_end, "MIN_ENERGY", audio.detection.front_end.MIN_ENERGY if gated else 0.0
-    ):
+    with patch.object(audio.detection.front_end, "MIN_ENERGY", MIN_ENERGY if gated else 0.0):
         return np.array([await _first_start_s(model, sound) for sound in sounds])
 
 

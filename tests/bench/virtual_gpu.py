@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from card_costs import CARDS, Card
 from virtual_calls import Server, as_shipped, load_of, plain_vllm, simulate
 
-ROWS = ("TTFT p50", "TTFT p95", "TTFT p99", "ITL p50", "ITL p95", "ITL p99", "TPOT p50", "first fragment p50")
-ROWS = (*ROWS, "response p50", "response p95")
+ROWS = [f"{figure} p{part}" for figure in ("TTFT", "ITL") for part in (50, 95, 99)]
+ROWS += ["TPOT p50", "first fragment p50", "response p50", "response p95"]
 
 
 def suspects(card: Card) -> Iterable[Server]:

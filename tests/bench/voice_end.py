@@ -23,12 +23,12 @@ import numpy as np
 
 from audio.detection.front_end_stream import Window
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
-from audio.detection.voice_end.examples import LABEL_S, spoken
 from audio.loudness import energies
 from audio.onnx.silero_graph import INPUT_SAMPLES
 from audio.pcm import Samples
 from audio.resample import resample
 from audio.speech_events import SpeechPaused
+from examples.voice_end.examples import LABEL_S, spoken
 from voiceagent.bench.people.conditions import Condition, parse_conditions, under
 from voiceagent.bench.people.material import KINDS, Clip, Half, read_clips
 from voiceagent.conversation.config import TurnConfig

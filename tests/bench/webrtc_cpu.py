@@ -45,7 +45,12 @@ class Callers:
     async def call(self, wire: WebRtcWire, address: tuple[str, int]) -> None:
         """Make another call."""
         connection, answered = WebRtcConnection(wire, time.monotonic, PERFECT), asyncio.Event()
-        connection._channel.on("message", lambda text: '"response.done"' in text and answered.set())
+
+        def on_message(text: str) -> None:
+            if '"response.done"' in text:
+                answered.set()
+
+        connection._channel.on("message", on_message)
         await connection.open(address)
         self.connections.append(connection)
         self._answered.append(answered)
@@ -76,7 +81,7 @@ class Callers:
         """End the calls."""
         for connection in self.connections:
             connection.hang_up()
-        await asyncio.gather(*(connection._closing for connection in self.connections))
+        await asyncio.gather(*(one._closing for one in self.connections if one._closing is not None))
 
 
 async def main(calls: int) -> None:

@@ -75,7 +75,7 @@ def stock(arrivals: list[tuple[float, int, bytes]]) -> Heard:
         _, frame = buffer.add(packet)
         if frame is not None:
             heard.delays_s[frame.timestamp // FRAME] = now_s - (frame.timestamp // FRAME + 1) * FRAME_S
-            heard.samples += sum(sound.samples for sound in decoder.decode(frame)) // 2
+            heard.samples += sum(sound.samples for sound in decoder.decode(frame)) // 2  # type: ignore[attr-defined]
     return heard
 
 

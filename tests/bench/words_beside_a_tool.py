@@ -79,7 +79,10 @@ class Listener:
     def notify(self, notification: object) -> None:
         """Ignore notifications: only audio is measured."""
 
-    clear = report = notify
+    report = notify
+
+    def clear(self) -> None:
+        """Ignore: nothing is buffered."""
 
 
 async def silence_ms(ahead: bool) -> float:

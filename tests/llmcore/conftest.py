@@ -69,7 +69,7 @@ async def llamacpp(
     scripted_model: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[LlamaCppLlm]:
     """The scripted model on llama.cpp."""
-    pytest.importorskip("xllamacpp", reason="llama.cpp is missing: pip install 'voiceagent-server[chat]'")
+    pytest.importorskip("xllamacpp", reason="llama.cpp is missing: pip install 'voiceagent-server[llamacpp]'")
     file = tiny_llama_gguf.build(scripted_model, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
     llm = LlamaCppLlm(file, threads=1, max_running=2)
     await llm.start()

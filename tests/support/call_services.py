@@ -44,7 +44,7 @@ def hearing(
 def call_monitor() -> CallMonitor:
     """Return the monitor of a call without supervisor."""
     measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
-    return CallMonitor("tested", measuring, StageLimits(), lambda awaited, reason: None, lambda: None)
+    return CallMonitor("tested", measuring, StageLimits(), lambda awaited, reason: None, lambda *_: None)
 
 
 async def speaking(synthesizer: Any, agent: AgentConfig, pacer: Pacer | None = None) -> Speaking:

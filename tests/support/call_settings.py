@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from voiceagent.conversation.config import AgentConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 
 
-def turn_detection(kind: str = "server_vad", **changes: Any) -> TurnDetection:
+def turn_detection(
+    kind: Literal["server_vad", "semantic_vad"] = "server_vad", **changes: Any
+) -> TurnDetection:
     """Return settings of turn detection, with these fields changed."""
     return replace(TurnConfig().to_detection(), kind=kind, **changes)
 

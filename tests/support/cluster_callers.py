@@ -18,7 +18,7 @@ import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
 from voiceagent.bench.caller import Caller, Saying
-from voiceagent.bench.calls import FORMAT, NOISE_RMS, find_questions, saying_of
+from voiceagent.bench.calls import NOISE_RMS, find_questions, saying_of
 from voiceagent.bench.crowd import Connection, Crowd
 from voiceagent.bench.material import Material, shuffled
 from voiceagent.bench.tally import Tally
@@ -26,6 +26,7 @@ from voiceagent.bench.websocket_connection import connect_websocket
 from voiceagent.bench.wires import TwilioWire, frames_of
 from voiceagent.config.tables import load
 from voiceagent.demo import MATERIAL
+from voiceagent.transports.local_call import FORMAT
 from voiceagent.validation.errors import CommandFailed
 
 ROOT = Path(__file__).parents[2]

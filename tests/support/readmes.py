@@ -31,6 +31,7 @@ NOT_RUN = {
     r"python -m voiceagent.telemetry.metric_reference": "writes a page; test_metrics.py compares it",
     r"python tests/": "takes minutes: it is checked that the script is there",
     r"python -m pytest": "is what runs this",
+    r"python -m venv": "is no program of ours; test_wheel.py makes an environment",
     r"voiceagent convert": "needs a model; tests/voiceagent/cli/test_convert.py has it",
     r"voiceagent adapt": "trains for minutes; tests/audio/adaptation has the parts",
     r"voiceagent voices": "downloads a voice; tests/voiceagent/cli/test_voices.py has it",

@@ -7,15 +7,60 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from voiceagent.access.auth import ApiKeys, presented_key
 from voiceagent.access.client_secrets import PREFIX, ClientSecret, ClientSecrets
 from voiceagent.access.config import AccessLimits
-from voiceagent.access.other_gateways import NoOtherGateways, OtherGateways
 from voiceagent.access.requester import AccessRules, NotAdmitted, is_loopback
 from voiceagent.access.shares import CallerShares, Shares
 from voiceagent.access.wrong_keys import WrongKeys
+
+
+class OtherGateways(Protocol):
+    """Callers' state on other gateways. If they cannot be reached, methods return soon, as if there were
+    none.
+    """
+
+    async def keep_secret(self, secret: ClientSecret) -> None:
+        """Make the other gateways accept a client secret."""
+
+    async def find_secret(self, key: str) -> ClientSecret | None:
+        """Return the client secret that another gateway issued under this key, expired ones included; None if
+        unknown.
+        """
+
+    async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+        """Count a call of a caller over all gateways, as `CallerShares.take` does."""
+
+    def note_wrong_key(self, address: str, max_a_minute: int) -> None:
+        """Count a wrong key from an address; enough of them, over all gateways, block it."""
+
+    def blocked(self, address: str) -> bool:
+        """Return True if an address is blocked for wrong keys sent to any gateway."""
+
+
+class NoOtherGateways:
+    """The other gateways of a server that runs alone: none."""
+
+    async def keep_secret(self, secret: ClientSecret) -> None:
+        """Do nothing."""
+
+    async def find_secret(self, key: str) -> ClientSecret | None:
+        """Return None."""
+        return None
+
+    async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+        """Return a release function that does nothing."""
+        return lambda: None
+
+    def note_wrong_key(self, address: str, max_a_minute: int) -> None:
+        """Do nothing."""
+
+    def blocked(self, address: str) -> bool:
+        """Return False."""
+        return False
+
 
 TICKET_S = 8 * 3600
 """Lifetime of a ticket that lets a page read kept calls; after that the page must send the key again."""

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, nullcontext
+import os
+import shutil
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import uvloop
+from openai import APIError, AsyncOpenAI
 from prometheus_client import CollectorRegistry
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
 from llmcore.engine import Llm, LlmError
+from llmcore.engines.vllm_settings import set_environment
 from voiceagent.bench.llm_calls import LlmFigures
 from voiceagent.bench.llm_measure import Load, measure, measure_freeing, measure_trace
 from voiceagent.bench.llm_overload import Overload, measure_overload
 from voiceagent.bench.llm_parts import LlmVariant, Technique, for_bench, llm_variants, served_elsewhere
 from voiceagent.bench.material import Material, Replay
-from voiceagent.bench.plain_vllm import NAME, plain_vllm
 from voiceagent.bench.plots import plot_llm
-from voiceagent.bench.random_draft import random_draft
+from voiceagent.bench.server_process import stop
 from voiceagent.bench.trace.distribution import Trace
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
@@ -31,6 +39,103 @@ from voiceagent.server.startup import build_engines
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.references import resolve_paths
+
+NAME = "plain"
+"""Model name at the server."""
+READY_S, STOP_S = 300.0, 20.0
+_ARGUMENTS = (
+    "model",
+    "dtype",
+    "quantization",
+    "kv_cache_dtype",
+    "load_format",
+    "max_model_len",
+    "max_num_seqs",
+)
+"""Settings of the model, its formats and the number of calls. vLLM chooses all others."""
+
+
+def plain_command(options: dict[str, Any], port: int) -> list[str]:
+    """Return the command line that starts vLLM with prefix caching. Uses `python -m`: `vllm
+    serve` fails in the CPU build.
+    """
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1"]
+    command += ["--port", str(port), "--served-model-name", NAME]
+    command += ["--enable-prefix-caching", "--enable-prompt-tokens-details"]
+    for name in _ARGUMENTS:
+        if options.get(name) is not None:
+            command += [f"--{name.replace('_', '-')}", str(options[name])]
+    if options.get("kv_cache_gib") is not None:
+        command += ["--kv-cache-memory-bytes", str(int(options["kv_cache_gib"] * (1 << 30)))]
+    return command
+
+
+@asynccontextmanager
+async def plain_vllm(config: Config) -> AsyncIterator[str]:
+    """Start the server and yield its base URL.
+
+    Raises CommandFailed if it does not start, or the configuration does not use vLLM.
+    """
+    if config.llm.engine != "vllm":
+        raise CommandFailed(f"--plain-vllm is for the engine 'vllm'; that of [llm] is {config.llm.engine!r}")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    set_environment()
+    command = plain_command(resolve_paths(config.llm.options, config.source.parent), port)
+    process = await asyncio.create_subprocess_exec(*command, stdout=sys.stderr, env=dict(os.environ))
+    base_url = f"http://127.0.0.1:{port}/v1"
+    try:
+        async with asyncio.timeout(READY_S), AsyncOpenAI(base_url=base_url, api_key="none") as client:
+            await _ready(process, client)
+        yield base_url
+    except TimeoutError:
+        raise CommandFailed(f"plain vLLM did not start within {READY_S:.0f} s; see its log above") from None
+    finally:
+        await stop(process, STOP_S)
+
+
+async def _ready(process: asyncio.subprocess.Process, client: AsyncOpenAI) -> None:
+    while process.returncode is None:
+        try:
+            await client.models.list()
+        except APIError:
+            await asyncio.sleep(0.5)
+        else:
+            return
+    raise CommandFailed(f"plain vLLM ended with status {process.returncode}; see its log above")
+
+
+DEVIATION = 0.02
+"""Standard deviation of the weights, as in untrained models."""
+
+
+@contextmanager
+def random_draft(config: Config) -> Iterator[Path | None]:
+    """Yield the folder of the draft; None if the configuration has no folder of a draft model."""
+    speculative = resolve_paths(config.llm.options.get("speculative") or {}, config.source.parent)
+    model = Path(str(speculative.get("model", "")))
+    if speculative.get("method") != "draft_model" or not (model / "model.safetensors").is_file():
+        yield None
+        return
+    with TemporaryDirectory(prefix="voiceagent-draft-") as folder:
+        yield _randomised(model, Path(folder) / "draft")
+
+
+def _randomised(model: Path, folder: Path) -> Path:
+    import torch  # noqa: PLC0415 - comes with vLLM, and is slow to import
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415
+
+    shutil.copytree(model, folder)
+    random = torch.Generator().manual_seed(1)
+    weights = {
+        name: (torch.randn(weight.shape, generator=random) * DEVIATION).to(weight.dtype)
+        for name, weight in load_file(model / "model.safetensors").items()
+    }
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
 
 WARM_UP = Load(calls=1, turns=2)
 """Uncounted load before each variant: triggers lazy loading, and prefills the system prompt."""

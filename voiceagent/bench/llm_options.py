@@ -113,7 +113,7 @@ def _bench_llm(options: argparse.Namespace) -> None:
     from voiceagent.bench.llm_measure import Load
     from voiceagent.bench.llm_parts import parse_techniques
     from voiceagent.bench.material import Material
-    from voiceagent.bench.trace.read import read_trace
+    from voiceagent.bench.trace.logs import read_trace
     from voiceagent.config.tables import load
 
     calls, material = parse_calls(options.calls), Material(options.material)

@@ -9,8 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, get_args
 
+import av
+import av.error
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +21,7 @@ from audio.detection.vad import SAMPLE_RATE_HZ, SileroVad
 from audio.detection.voiced_spans import voiced_spans
 from audio.pcm import Samples
 from audio.resample import resample
-from voiceagent.calls.caller_audio import both_sides
+from voiceagent.calls.log.entries import SilentSpan
 from voiceagent.calls.log.logged_speech import LoggedPause, LoggedSpeech, LoggedTurn
 from voiceagent.calls.log.time_axis import Moment
 from voiceagent.conversation.words import without_backchannels, words_of
@@ -27,6 +30,33 @@ from voiceagent.scores.interaction import CallerSpeech, SpeechKind
 from voiceagent.scores.scorecard import CallSpeech
 from voiceagent.scores.spans import Span, joined, overlap_s
 from voiceagent.scores.word_errors import WordErrors, word_errors
+
+
+def caller_audio(recording: bytes, rate_hz: int, silences: Sequence[SilentSpan]) -> Samples:
+    """Return the audio the caller sent, [n] at 16 kHz: the left channel without the inserted silences.
+
+    rate_hz: of the recording, and unit of its silences. silences: spans without input. Raises ValueError if
+    the recording cannot be read.
+    """
+    left, _ = both_sides(recording, rate_hz)
+    sent = np.ones(len(left), bool)
+    for silence in silences:
+        sent[silence.since : silence.until] = False
+    return resample(left[sent], rate_hz, SAMPLE_RATE_HZ)
+
+
+def both_sides(recording: bytes, rate_hz: int) -> tuple[Samples, Samples]:
+    """Return the samples [n] of caller and agent at `rate_hz`. Raises ValueError if they cannot be read."""
+    try:
+        with av.open(BytesIO(recording), mode="r") as container:
+            stream = container.streams.audio[0]
+            to_planes = av.AudioResampler(format="s16p", layout="stereo", rate=rate_hz)
+            frames = [frame for sound in container.decode(stream) for frame in to_planes.resample(sound)]
+    except (av.error.FFmpegError, IndexError) as error:
+        raise ValueError(f"the recording cannot be read: {error}") from error
+    both = np.concatenate([np.zeros((2, 0), np.int16), *(frame.to_ndarray() for frame in frames)], axis=1)
+    return both[0], both[1]
+
 
 UTTERANCE_GAP_S = 0.7
 """Longest pause within an utterance, as in the open analyzer voice-agent-latency (its TURN_MERGE_GAP_MS)."""

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from voiceagent.calls.caller_audio import caller_audio
+from voiceagent.calls.call_speech import caller_audio
 from voiceagent.calls.live_engines import RunningEngines
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.log.outline import OutlinedTurn, Totals, outline, totals

@@ -50,7 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if error_text := shadowing_error():
         print(f"voiceagent: {error_text}", file=sys.stderr)
         return 2
-    options = _parser().parse_args(arguments)
+    return run_command(_parser().parse_args(arguments))
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Run `options.command`, print its error if it fails, and return the exit status as `main` does."""
     from voiceagent.validation.errors import CommandFailed, ConfigError
 
     command: Callable[[argparse.Namespace], None] = options.command
@@ -103,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     add_llm(add_command(commands, "llm", "serve the LLM alone, as a replica that gateways name"))
     add_plan(add_command(commands, "plan", "estimate GPUs, cores and bandwidth for concurrent calls"))
     add_bench(
-        add_command(commands, "bench", "measure turns, interruptions, calls, people, replicas, the LLM"),
+        add_command(commands, "bench", "measure turns, calls, people, the LLM"),
         MATERIAL,
     )
     return parser

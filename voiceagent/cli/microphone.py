@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from base64 import b64decode, b64encode
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -15,9 +16,54 @@ from websockets.exceptions import ConnectionClosed
 
 from audio.pcm import Samples
 from voiceagent.cli.remote_call import OVERFLOW
-from voiceagent.cli.sound_loop import SoundLoop
 from voiceagent.transports.local_call import FORMAT
 from voiceagent.validation.errors import CommandFailed
+
+MAX_WAITING_S = 10.0
+"""Maximum microphone audio to buffer for a slow network; the oldest is dropped."""
+
+
+class SoundLoop:
+    """Microphone to call, and call to loudspeaker.
+
+    rate_hz: of both. block: samples per callback of the device. `exchange` runs on the device's thread, the
+    rest on the call's. Each side appends at one end of a deque and pops from the other, which needs no lock;
+    a cut may leave the chunk that is being played.
+    """
+
+    def __init__(self, rate_hz: int, block: int) -> None:
+        self._captured: deque[Samples] = deque(maxlen=round(MAX_WAITING_S * rate_hz / block))
+        self._playing: deque[Samples] = deque()
+
+    def exchange(self, captured: Samples) -> Samples:
+        """Add [n] captured samples; return [n] to play, silence if there are none."""
+        self._captured.append(captured.copy())  # the device reuses its buffer
+        played = np.zeros(len(captured), np.int16)
+        at = 0
+        while at < len(played):
+            try:
+                piece = self._playing.popleft()
+            except IndexError:
+                break
+            now = piece[: len(played) - at]
+            played[at : at + len(now)] = now
+            at += len(now)
+            if len(now) < len(piece):
+                self._playing.appendleft(piece[len(now) :])
+        return played
+
+    def pop_captured(self) -> Samples | None:
+        """Remove and return the oldest captured chunk; None if there is none."""
+        return self._captured.popleft() if self._captured else None
+
+    def play(self, sound: Samples) -> None:
+        """Queue [n] samples of the agent."""
+        self._playing.append(sound)
+
+    def clear_playback(self) -> None:
+        """Drop queued audio: the agent was interrupted."""
+        self._playing.clear()
+
 
 BLOCK = round(FORMAT.rate_hz * 0.02)
 """Samples per callback of the device: 20 ms."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from voiceagent.processes.policies.liveness import Supervision
@@ -49,7 +51,7 @@ class TimeoutsConfig(Section):
     """
     worker_hang_s: float = Field(default=10.0, ge=_LATE_S)
     """Time without a heartbeat after which a call worker is killed and restarted. Its calls end."""
-    restart_s: Duration = 120.0
+    restart_s: ClassVar[float] = 120.0
     """Longest restart of a process. The first start, which may load a model, has no limit."""
 
     @property

@@ -40,8 +40,7 @@ from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
 from voiceagent.mcp.pool import McpPool
 from voiceagent.processes.rounds import ROUND_S
-from voiceagent.server.context import build_context
-from voiceagent.server.fixed_phrases import fixed_phrases, speak_ahead
+from voiceagent.server.context import build_context, fixed_phrases, speak_ahead
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking

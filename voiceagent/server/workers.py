@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import tempfile
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
-from typing import Any
+from contextlib import aclosing, suppress
+from typing import Any, cast
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
+from starlette.applications import Starlette
 
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder
@@ -27,9 +30,9 @@ from voiceagent.processes.policies.balance import Balance
 from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
-from voiceagent.server.busy_responder import BusyResponder
-from voiceagent.server.call_worker import WorkerTask
+from voiceagent.server.call_worker import HTTP, WorkerTask
 from voiceagent.server.health_monitor import HealthMonitor
+from voiceagent.server.http import Http
 from voiceagent.server.load import load_report
 from voiceagent.server.lost_calls import LostCalls
 from voiceagent.server.routes import Routes
@@ -38,7 +41,45 @@ from voiceagent.server.supervisor_client import LlmStatus
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
+from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
+
+CONNECTIONS = 32
+"""Maximum open connections; the oldest is closed beyond that."""
+
+
+class BusyResponder:
+    """Answers health checks, and refuses calls, over HTTP by `app`; closes all other connections."""
+
+    def __init__(self, app: Starlette, max_message_bytes: int, limits: TransportLimits) -> None:
+        self._http = Http(app, max_message_bytes, limits)
+        self._answered: deque[asyncio.BaseTransport] = deque()
+        self._answering: set[asyncio.Task[None]] = set()
+
+    async def serve(self) -> None:
+        """Serve until `stop`."""
+        await self._http.serve([])
+
+    def stop(self) -> None:
+        """End once the open connections have closed."""
+        self._http.stop()
+
+    def answer(self, connection: socket.socket, purpose: bytes) -> None:
+        """Answer a connection. purpose: as in `call_worker`."""
+        if purpose != HTTP:
+            connection.close()
+            return
+        connection.setblocking(False)
+        answering = asyncio.create_task(self._serve_connection(connection))
+        self._answering.add(answering)
+        answering.add_done_callback(self._answering.discard)
+
+    async def _serve_connection(self, connection: socket.socket) -> None:
+        with suppress(OSError):  # the client is gone
+            self._answered.append(await self._http.take(connection))
+        while len(self._answered) > CONNECTIONS:
+            cast("asyncio.WriteTransport", self._answered.popleft()).abort()
+
 
 LLM_STATUS_S = 0.25
 """Interval at which workers are notified of changes of the LLM's load."""

@@ -25,7 +25,7 @@ from voiceagent.conversation.events import (
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.echo import EchoPath
-from voiceagent.session.input_rate import InputRateLimiter
+from voiceagent.session.line_silence import InputRateLimiter
 from voiceagent.session.recognition import BEHIND_S, TurnRecognition
 from voiceagent.session.references import until_stopped, weak_callback
 from voiceagent.session.services import Hearing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import Item, MessageItem
+from voiceagent.conversation.history import Item, MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.mcp import McpServer
@@ -24,10 +25,38 @@ from voiceagent.session.call import Client, Ids
 from voiceagent.session.executor import CommandExecutor
 from voiceagent.session.publishing import NO_SUBSCRIPTIONS, Subscriptions
 from voiceagent.session.references import weak_callback
-from voiceagent.session.services import Services
+from voiceagent.session.services import Measuring, Services
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
-from voiceagent.session.tool_times import ToolTimes
+
+PENDING = 32
+"""Maximum pending calls of one conversation; older ones are not measured."""
+
+
+class ToolTimes:
+    """Measures from the model's call to the output, whether the server or the client runs the tool."""
+
+    def __init__(self, measuring: Measuring) -> None:
+        self._clock = measuring.clock
+        self._seconds = measuring.metrics.tool_seconds
+        self._asked_s: OrderedDict[str, float] = OrderedDict()
+
+    def on_event(self, event: ev.Event) -> None:
+        """Handle an event of the call."""
+        if isinstance(event, ev.ToolCallsReady):
+            for call in event.calls:
+                self._asked_s[call.call_id] = self._clock()
+                if len(self._asked_s) > PENDING:
+                    self._asked_s.popitem(last=False)
+        elif isinstance(event, ev.ItemCreated) and isinstance(event.item, ToolOutputItem):
+            self._answered(event.item.call_id)
+        elif isinstance(event, ev.ToolFinished):
+            self._answered(event.call_id)
+
+    def _answered(self, call_id: str) -> None:
+        asked_s = self._asked_s.pop(call_id, None)
+        if asked_s is not None:
+            self._seconds.observe(self._clock() - asked_s)
 
 MAX_UNJUDGED_S = 15.0
 """Concealment of lost packets is dropped while more audio than this waits for voice detection. It is exempt

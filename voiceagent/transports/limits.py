@@ -72,7 +72,7 @@ class TransportLimits(EventLimits, OfferLimits):
     """Longest time without audio on a phone line. Then the call is ended."""
     max_sidebands: ClassVar[int] = 8
     """Concurrent sideband connections of one call. 0 allows none."""
-    max_dtmf_digits: int = Field(default=1_000, ge=1)
+    max_dtmf_digits: ClassVar[int] = 1_000
     """DTMF digits that a caller may send on a phone line or over WebRTC. One more ends the call."""
 
 

@@ -23,7 +23,7 @@ from examples.hotel_model.data.requests import (
     Request,
     Requests,
 )
-from voiceagent.demo.spoken_times import minutes_of
+from voiceagent.demo.front_desk import minutes_of
 
 _WHOLE = ((TAXI, 50), (WAKE, 40), (BREAKFAST, 40))
 _IN_TWO, _CHANGED, _OFFERED, _ENDED = 14, 10, 10, 10

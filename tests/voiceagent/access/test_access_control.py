@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from voiceagent.access.access_control import Admission, Admitted
+from voiceagent.access.access_control import Admission, Admitted, NoOtherGateways
 from voiceagent.access.auth import ApiKeys, access_rules
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.config import AccessConfig, AccessLimits
-from voiceagent.access.other_gateways import NoOtherGateways
 from voiceagent.access.requester import AccessRules, NotAdmitted, Requester, networks
 
 HOME, NEAR, FAR = "127.0.0.1", "10.0.0.7", "203.0.113.9"

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import interruptions
 import pytest
 from chat_process import chat_process
 
@@ -43,7 +44,7 @@ def test_a_bench_of_turns_measures_each_variant(config, capsys):
 
 def test_a_bench_of_interruptions_measures_how_the_agent_yields(config, capsys):
     material = ["--voice", VOICE, "--interruptions", "2", "--noises", "1", "--resumed", "1", "--calls", "3"]
-    assert main(["bench", "interruptions", "--config", config, *material, "--json"]) == 0
+    assert interruptions.main(["--config", config, *material, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["interruptions"] == 2 and not result["missed"]
     assert set(result["milliseconds"]) == {"to_ducked", "to_silence"}

@@ -14,11 +14,11 @@ import pytest
 
 from llmcore.engines.vllm_fitness import Device, misfits
 from llmcore.engines.vllm_settings import VllmSettings
+from voiceagent.bench.llm import random_draft
 from voiceagent.bench.llm_options import add_bench_llm
 from voiceagent.bench.llm_parts import for_bench, llm_variants, parse_techniques
 from voiceagent.bench.material import Material
-from voiceagent.bench.random_draft import random_draft
-from voiceagent.bench.trace.read import read_trace
+from voiceagent.bench.trace.logs import read_trace
 from voiceagent.config.tables import load
 from voiceagent.demo import MATERIAL
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from yielding.material import VARIES_DB, Caller, interruptions
 
 from audio.pcm import Samples
-from voiceagent.bench.interruption_material import VARIES_DB, Caller, interruptions
 
 
 def recording(peak: int) -> Samples:

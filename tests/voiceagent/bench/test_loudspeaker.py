@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from voiceagent.bench.loudspeaker import Loudspeaker
+from yielding.loudspeaker import Loudspeaker
 
 LOUD = np.full(480, 8_000, np.int16)
 LOWERED = np.full(480, 1_400, np.int16)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from voiceagent.bench.noises import COUGH_S, LASTS_S, MADE, OTHERS_DB, PEAK, cough, others
+from yielding.noises import COUGH_S, LASTS_S, MADE, OTHERS_DB, PEAK, cough, others
 
 VOICES = [np.random.default_rng(seed).integers(-9_000, 9_000, 48_000).astype(np.int16) for seed in range(3)]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from voiceagent.bench.plain_vllm import plain_command, plain_vllm
+from voiceagent.bench.llm import plain_command, plain_vllm
 from voiceagent.config.tables import load
 from voiceagent.validation.errors import CommandFailed
 

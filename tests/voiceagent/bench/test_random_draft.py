@@ -7,7 +7,7 @@ import pytest
 from shipped_models import DRAFT
 from speculating_config import speculating_config
 
-from voiceagent.bench.random_draft import random_draft
+from voiceagent.bench.llm import random_draft
 from voiceagent.config.tables import load
 
 CONFIGS = Path(__file__).parents[3] / "configs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.bench.soak_verdict import JUDGED, REACH_S, SETTLED_S, Losses, Sample, complaints
+from voiceagent.bench.soak import JUDGED, REACH_S, SETTLED_S, Losses, Sample, complaints
 
 
 def samples(*rss_bytes: int, descriptors: int = 50) -> list[Sample]:

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from voiceagent.bench.loudspeaker import Loudspeaker
-from voiceagent.bench.speakerphone import REFLECTIONS, SUPPRESSED_S, EchoSuppressor, Speakerphone
+from yielding.loudspeaker import Loudspeaker
+from yielding.speakerphone import REFLECTIONS, SUPPRESSED_S, EchoSuppressor, Speakerphone
 
 RATE_HZ = 24_000
 FRAME = np.full(480, 9_000, np.int16)

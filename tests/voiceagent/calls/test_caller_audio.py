@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from voiceagent.calls.caller_audio import caller_audio
+from voiceagent.calls.call_speech import caller_audio
 from voiceagent.calls.files import OpusRecording, WavRecording
 from voiceagent.calls.log.entries import SilentSpan
 

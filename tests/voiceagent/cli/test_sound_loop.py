@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.pcm import Samples
-from voiceagent.cli.sound_loop import MAX_WAITING_S, SoundLoop
+from voiceagent.cli.microphone import MAX_WAITING_S, SoundLoop
 
 
 def sound(*values: int) -> Samples:

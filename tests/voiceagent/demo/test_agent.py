@@ -12,7 +12,7 @@ from llmcore.engine import Message, Request
 from llmcore.engines.ct2_engine import CTranslate2Llm
 from llmcore.text.trained_for import TrainedFor
 from voiceagent.demo.agent import FrontDesk
-from voiceagent.demo.spoken_times import minutes_of
+from voiceagent.demo.front_desk import minutes_of
 from voiceagent.testing import Calls, TestCall
 
 

@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import numpy as np
 import pytest
 from call_services import call_services
+from yielding.speakerphone import Speakerphone
+from yielding.spoken_over import SpokenOver, speak_over
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
@@ -15,8 +17,6 @@ from audio.synthesizers import Speech
 from audio.synthesizers.espeak import EspeakSynthesizer
 from llmcore.engine import Delta, Request
 from voiceagent.bench.people.virtual_time import run_virtually
-from voiceagent.bench.speakerphone import Speakerphone
-from voiceagent.bench.spoken_over import SpokenOver, speak_over
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.engines.hosted import hosted

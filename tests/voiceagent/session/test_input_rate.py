@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from voiceagent.session.call import InputOverflow
-from voiceagent.session.input_rate import CATCH_UP_S, InputRateLimiter
+from voiceagent.session.line_silence import CATCH_UP_S, InputRateLimiter
 
 FRAME_S = 0.02
 LIMIT_S = 10.0

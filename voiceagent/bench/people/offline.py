@@ -7,17 +7,18 @@ synthesizer answer at once, or after a given time. The results are reproducible.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import numpy as np
 
 from audio.pcm import Samples
-from audio.recognizers import Recognizer
+from audio.recognizers import Flush, Hypothesis, Recognizer
+from audio.synthesizers import Speech
+from llmcore.engine import Delta, Request, Usage
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.bench.people.material import Clip
 from voiceagent.bench.people.outcome import AgentSound, Outcome
-from voiceagent.bench.people.quick_engines import NoWords, QuickLlm, QuickSynthesizer
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
@@ -26,6 +27,69 @@ from voiceagent.server.startup import compose, with_vocabulary
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall
+
+RESPONSE = "Sure, I can help you with that. Let me look it up for you right now."
+_CHARACTER_S = 0.06
+_TONE_HZ = 440.0
+
+
+class NoWords:
+    """A recognizer that returns a fixed transcript."""
+
+    _WORDS = "Could you help me with something?"
+
+    async def start(self) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        """Answer each flush."""
+        async for piece in sound:
+            if isinstance(piece, Flush):
+                yield Hypothesis(self._WORDS, self._WORDS, settled=True)
+        yield Hypothesis(self._WORDS, self._WORDS, settled=True)
+
+
+class QuickLlm:
+    """An LLM that returns a fixed response after some seconds."""
+
+    def __init__(self, answer_s: float = 0.0) -> None:
+        self._answer_s = answer_s
+
+    async def start(self) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Yield the response."""
+        await asyncio.sleep(self._answer_s)
+        yield Delta(RESPONSE)
+        yield Delta(finish_reason="stop", usage=Usage(prompt_tokens=1, completion_tokens=1))
+
+    async def prefill(self, request: Request) -> None:
+        """Do nothing: there is no cache."""
+
+
+class QuickSynthesizer:
+    """A synthesizer of a tone as long as the spoken text."""
+
+    rate_hz = 24_000
+
+    async def start(self) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        """Yield the tone, at a quarter of full scale."""
+        at_s = np.arange(round(len(text) * _CHARACTER_S * self.rate_hz)) / self.rate_hz
+        yield Speech((8_000 * np.sin(2 * np.pi * _TONE_HZ * at_s)).astype(np.int16))
+
 
 DECODING_S = 0.05
 """Virtual duration of a decoding, whatever it takes."""

@@ -1,7 +1,7 @@
 """The probability that a turn is over, and the endpointing delay.
 
 Features are combined by logistic regression; their weights are learned (`python -m
-voiceagent.conversation.end_of_turn.train`) and stored in `witnesses.toml`. `CARD.md` documents data and
+examples.end_of_turn.train`) and stored in `witnesses.toml`. `CARD.md` documents data and
 calibration.
 """
 

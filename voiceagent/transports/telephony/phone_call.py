@@ -28,8 +28,7 @@ from voiceagent.transports.telephony.outbound.greeting_listener import GreetingL
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import Control
 from voiceagent.transports.telephony.stream.arrival import ReorderBuffer
-from voiceagent.transports.telephony.stream.inband_keys import InbandKeys
-from voiceagent.transports.telephony.stream.keypad import Keypad, entry_text
+from voiceagent.transports.telephony.stream.keypad import InbandKeys, Keypad, entry_text
 from voiceagent.transports.telephony.stream.serializer import (
     TRACEPARENT,
     KeyPressed,
@@ -255,9 +254,7 @@ class PhoneCall:
         """Handle a keypress. It interrupts the agent as speech does, unless it only terminates an entry."""
         self._keys += 1
         if self._keys > self._line.max_dtmf_digits:
-            raise ProtocolError(
-                f"more than {self._line.max_dtmf_digits} digits were sent (limits.max_dtmf_digits)"
-            )
+            raise ProtocolError(f"more than {self._line.max_dtmf_digits} digits were sent")
         pressed = self._call.press(digit, round(time.time()))
         if pressed is Pressed.IGNORED_TERMINATOR:
             return

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import Never, Protocol
 
+import numpy as np
 from aiortc import (
     RTCBundlePolicy,
     RTCConfiguration,
@@ -18,8 +19,10 @@ from aiortc import (
 from aiortc.exceptions import OperationError
 from aiortc.stats import RTCRemoteInboundRtpStreamStats
 
+from audio.dtmf import GAP_S, PAUSE, PAUSE_S, tones
 from audio.pcm import AudioFormat, Samples
 from voiceagent.conversation.events import SettingsChanged
+from voiceagent.session.agent import OutboundDetails, ToolFailed, check_keys
 from voiceagent.session.call import Call, CallRefused
 from voiceagent.session.references import weak_callback
 from voiceagent.transports.connection import Connection, Ending, Handler
@@ -38,13 +41,57 @@ from voiceagent.transports.webrtc.aiortc_internals import (
     ice_connection,
 )
 from voiceagent.transports.webrtc.aiortc_sctp_internals import LimitedEvents, drop_unsendable
-from voiceagent.transports.webrtc.line import WebRtcLine
-from voiceagent.transports.webrtc.media import CALLER_HZ, RTP_HZ, CallerAudio
+from voiceagent.transports.webrtc.media import CALLER_HZ, RTP_HZ, AgentVoice, CallerAudio
 from voiceagent.transports.webrtc.network import Network
 from voiceagent.transports.webrtc.output import AudioOutput
 from voiceagent.transports.webrtc.rtp import RtpPacket
 from voiceagent.transports.webrtc.telephone_events import EventReceiver
 from voiceagent.transports.webrtc.wire import DataChannelWire
+
+AGENT_HZ = 24_000
+"""Rate of the agent's audio."""
+FRAME_S = 0.02
+FRAME = round(AGENT_HZ * FRAME_S)
+
+
+class WebRtcLine:
+    """Line of one call: a `Line`. event_type: payload type of telephone events; None, or unset, if the caller
+    did not offer them.
+    """
+
+    outbound: OutboundDetails | None = None
+
+    def __init__(self, voice: AgentVoice) -> None:
+        self.event_type: int | None = None
+        self._voice = voice
+        self._sending = asyncio.Lock()
+
+    async def transfer(self, destination: str = "", number: str = "") -> None:
+        """Raise ToolFailed: a browser's call cannot be transferred."""
+        raise ToolFailed("this call cannot be transferred: it comes over no phone line")
+
+    async def send_digits(self, digits: str) -> None:
+        """Send keys; see `Line`. Raise ToolFailed."""
+        check_keys(digits)
+        async with self._sending:
+            for key in digits:
+                if self.event_type is None:
+                    await self._send_tone(key)
+                elif key == PAUSE:
+                    await asyncio.sleep(PAUSE_S)
+                else:
+                    await self._voice.send_event(key, self.event_type)
+                    await asyncio.sleep(GAP_S)
+
+    async def _send_tone(self, key: str) -> None:
+        loop = asyncio.get_running_loop()
+        samples, due_s = tones(key, AGENT_HZ), loop.time()
+        samples = np.pad(samples, (0, -len(samples) % FRAME))
+        for begin in range(0, len(samples), FRAME):
+            self._voice.play(samples[begin : begin + FRAME])
+            due_s += FRAME_S
+            await asyncio.sleep(max(0.0, due_s - loop.time()))
+
 
 _OPUS = [codec for codec in RTCRtpSender.getCapabilities("audio").codecs if codec.mimeType == "audio/opus"]
 _REPORT_S = 2.0
@@ -205,7 +252,7 @@ class WebRtcCall:
             self._keys += 1
             if self._keys > self._limits.max_dtmf_digits:
                 message = (
-                    f"more than {self._limits.max_dtmf_digits} keys were pressed (limits.max_dtmf_digits)"
+                    f"more than {self._limits.max_dtmf_digits} keys were pressed"
                 )
                 self._connection.end(Ending(message, "too_much_input", 1008))
             else:

@@ -13,7 +13,7 @@ from examples.hotel_model.data.templates import pattern
 from examples.hotel_model.data.tool_conversations import ToolCaller
 from voiceagent.demo import front_desk
 from voiceagent.demo.agent import FrontDesk
-from voiceagent.demo.spoken_times import minutes_of
+from voiceagent.demo.front_desk import minutes_of
 
 
 def drawn(split: Split, number: int = 300) -> list[to_do.Request]:

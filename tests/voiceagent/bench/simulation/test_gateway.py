@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from simulation.gateway import CHARACTERS, Gateway, Promise
+
 from llmcore.engine import Message
-from voiceagent.bench.simulation.gateway import CHARACTERS, Gateway, Promise
 
 TOKENS = 120
 PROMPT = (Message("user", "w" * CHARACTERS * TOKENS),)

@@ -3,8 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-
-from voiceagent.bench.simulation.load import Load
+from simulation.load import Load
 
 LOAD = Load(calls=2_000, at_once=60)
 

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-
-from voiceagent.bench.simulation.replica import Machine, Replica
+from simulation.replica import Machine, Replica
 
 READ_S = 100 / Machine().prefill_tokens_s
 

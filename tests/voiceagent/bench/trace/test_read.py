@@ -7,7 +7,7 @@ from bench_material import write_material
 from kept_folder import keep_one
 
 from voiceagent.bench.material import Conversation, Material
-from voiceagent.bench.trace.read import read_trace
+from voiceagent.bench.trace.logs import read_trace
 from voiceagent.validation.errors import CommandFailed, ConfigError
 
 

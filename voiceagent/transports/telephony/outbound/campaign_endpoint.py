@@ -14,8 +14,7 @@ from starlette.responses import JSONResponse, Response
 from voiceagent.transports.telephony.outbound.bodies import CallBody, read_model
 from voiceagent.transports.telephony.outbound.campaigns import Campaigns
 from voiceagent.transports.telephony.outbound.dialer import DialOrder
-from voiceagent.transports.telephony.outbound.policies.campaign import Campaign, Pacing
-from voiceagent.transports.telephony.outbound.policies.hours import CallingHours
+from voiceagent.transports.telephony.outbound.policies.campaign import CallingHours, Campaign, Pacing
 from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
 
 MAX_BODY_BYTES = 1_048_576

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NotRequired
 
-from pybase64 import b64encode_as_string
+import msgspec
+from pybase64 import b64decode, b64encode_as_string
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
@@ -22,7 +23,6 @@ from voiceagent.transports.telephony.stream.json_messages import (
     read_text,
     wrong,
 )
-from voiceagent.transports.telephony.stream.media_messages import plain_media
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
     MarkPlayed,
@@ -34,6 +34,46 @@ from voiceagent.transports.telephony.stream.serializer import (
     Stopped,
     Unknown,
 )
+
+MAX_DIGITS = 19
+"""Longest number of a message."""
+
+
+class _Sound(msgspec.Struct):
+    payload: str
+    chunk: str
+    track: str = "inbound"
+
+
+class _MediaMessage(msgspec.Struct, tag_field="event", tag="media"):
+    media: _Sound
+    streamSid: str = ""
+    stream_id: str = ""
+    streamId: str = ""
+
+
+_decode = msgspec.json.Decoder(_MediaMessage).decode
+
+
+def plain_media(message: Message, id_field: str, stream_id: str) -> Media | None:
+    """Return the caller's sound in a plain message of this stream; None for any other message.
+
+    id_field: where a message carries the id of its stream.
+    """
+    if not isinstance(message, str):
+        return None
+    try:
+        said = _decode(message)
+        sound = said.media
+        number = sound.chunk
+        is_number = number.isascii() and number.isdigit() and len(number) <= MAX_DIGITS
+        if not is_number or sound.track != "inbound" or getattr(said, id_field) != stream_id:
+            return None
+        payload = b64decode(sound.payload, None, True)  # by position: see `base64_text`
+    except (msgspec.MsgspecError, ValueError):
+        return None
+    return Media(payload, int(number)) if payload else None
+
 
 FRAME_S = 0.06
 """Agent audio per message. These providers accept any length and pace playout themselves; most of the cost of

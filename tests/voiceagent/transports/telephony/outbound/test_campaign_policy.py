@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voiceagent.transports.telephony.outbound.policies.campaign import (
+    DAYS,
+    CallingHours,
     Campaign,
     Entry,
     EntryState,
@@ -20,7 +22,6 @@ from voiceagent.transports.telephony.outbound.policies.campaign import (
     to_campaign,
     to_document,
 )
-from voiceagent.transports.telephony.outbound.policies.hours import DAYS, CallingHours
 from voiceagent.transports.telephony.outbound.policies.progress import Status
 
 ALWAYS = CallingHours("UTC", time(0, 0), time(23, 59, 59, 999_999), DAYS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from audio.dtmf import tones
-from voiceagent.transports.telephony.stream.inband_keys import SAME_KEY_S, InbandKeys
+from voiceagent.transports.telephony.stream.keypad import SAME_KEY_S, InbandKeys
 
 RATE_HZ = 8_000
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceagent.transports.telephony.stream import json_stream
-from voiceagent.transports.telephony.stream.json_stream import JsonStream
-from voiceagent.transports.telephony.stream.media_messages import plain_media
+from voiceagent.transports.telephony.stream.json_stream import JsonStream, plain_media
 from voiceagent.transports.telephony.stream.serializer import Media, ProtocolError
 from voiceagent.transports.telephony.twilio import TwilioSerializer
 

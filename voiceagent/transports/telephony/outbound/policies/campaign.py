@@ -8,12 +8,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import time
+from datetime import datetime, time
 from enum import StrEnum
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from voiceagent.transports.telephony.outbound.policies.hours import CallingHours
 from voiceagent.transports.telephony.outbound.policies.progress import Status
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+
+@dataclass(frozen=True, slots=True)
+class CallingHours:
+    """Hours of a day, in a time zone of the IANA database, on some days. begin: before `end`, as the clock on
+    the wall shows it there.
+    """
+
+    timezone: str
+    begin: time
+    end: time
+    days: tuple[str, ...] = DAYS[:5]
+
+    def is_open(self, now_s: float) -> bool:
+        """Return True if people may be called at `now_s` (Unix seconds)."""
+        local = datetime.fromtimestamp(now_s, ZoneInfo(self.timezone))
+        return DAYS[local.weekday()] in self.days and self.begin <= local.time() < self.end
 
 
 class EntryState(StrEnum):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from yielding.loudspeaker import Loudspeaker
+from yielding.speakerphone import Telephone
 
 from audio.pcm import Samples
-from voiceagent.bench.loudspeaker import Loudspeaker
-from voiceagent.bench.speakerphone import Telephone
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.events import SpeechRequested
 from voiceagent.conversation.latency import TurnReport

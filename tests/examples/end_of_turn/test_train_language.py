@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from voiceagent.conversation.end_of_turn import train_language
+from examples.end_of_turn import train_language
 from voiceagent.conversation.end_of_turn.language import HashedWeights, asking_features, ending_features
 from voiceagent.conversation.words import words_of
 

@@ -8,9 +8,9 @@ from random import Random
 
 import numpy as np
 from rich.console import Console
+from yielding.loudspeaker import Loudspeaker
 
 from audio.pcm import Samples
-from voiceagent.bench.loudspeaker import Loudspeaker
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import TurnReport, percentile

@@ -1,4 +1,4 @@
-"""Trains the end-of-turn models of a language: `python -m voiceagent.conversation.end_of_turn.train_language CODE FOLDER`.
+"""Trains the end-of-turn models of a language: `python -m examples.end_of_turn.train_language CODE FOLDER`.
 
 The folder has text files with a sentence or a turn per line:
 

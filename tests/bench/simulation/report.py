@@ -1,11 +1,12 @@
-"""`voiceagent bench replicas`: simulated comparison of ways to run a cluster."""
+"""`python tests/bench/replicas.py`: simulated comparison of ways to run a cluster."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from voiceagent.bench.simulation.cluster import Cluster, Routing, Simulation
-from voiceagent.bench.simulation.load import Load, Troubles
+from simulation.cluster import Cluster, Routing, Simulation
+from simulation.load import Load, Troubles
+
 from voiceagent.validation.errors import CommandFailed
 
 

@@ -1,4 +1,4 @@
-"""Trains the feature weights: `python -m voiceagent.conversation.end_of_turn.train PAUSES...`.
+"""Trains the feature weights: `python -m examples.end_of_turn.train PAUSES...`.
 
 A file has a pause per line, as JSON: the fields of `TurnEvidence`, `language`, `over` (the turn ended there)
 and `weight` of the line. Generated numbers, spelled names and conditions are added. The weights are those of

@@ -1,12 +1,15 @@
-"""`voiceagent bench interruptions`: how fast the agent yields to a voice, and that it ignores noises."""
+"""Measure how fast the agent yields to a voice, and that it ignores noises."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -16,19 +19,23 @@ import uvloop
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from yielding.material import Caller, Over, interruptions, noises, read_callers
+from yielding.resumptions import Resumed, go_on, print_resumed
+from yielding.speakerphone import EchoSuppressor, Speakerphone, Telephone
+from yielding.spoken_over import SpokenOver, Turn, speak_over
 
 from audio.pcm import Samples
 from audio.recognizers import Recognizer
-from voiceagent.bench.interruption_material import Caller, Over, interruptions, noises, read_callers
 from voiceagent.bench.material import Material
-from voiceagent.bench.people.conditions import Condition
+from voiceagent.bench.options import add_measurement
+from voiceagent.bench.people.conditions import Condition, parse_conditions
 from voiceagent.bench.people.offline import DECODING_S, quick_services
+from voiceagent.bench.people.options import add_conditions
 from voiceagent.bench.people.virtual_time import run_virtually
-from voiceagent.bench.resumptions import Resumed, go_on, print_resumed
-from voiceagent.bench.speakerphone import Telephone
-from voiceagent.bench.spoken_over import SpokenOver, Turn, speak_over
-from voiceagent.config.tables import Config
+from voiceagent.cli.main import run_command
+from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
+from voiceagent.demo import MATERIAL
 from voiceagent.engines.build import build_engine
 from voiceagent.server.startup import build_engines, started
 from voiceagent.session.services import Services
@@ -104,6 +111,67 @@ class Yielding:
 
 
 _Of = TypeVar("_Of")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    _add_options(parser)
+    return run_command(parser.parse_args(arguments))
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_measurement(parser, MATERIAL)
+    parser.add_argument("--calls", type=int, default=1, help="so many calls at once (1)")
+    parser.add_argument("--interruptions", type=int, default=50, help="how many (50)")
+    parser.add_argument(
+        "--noises",
+        type=int,
+        default=20,
+        help="backchannels, and coughs, laughs, typing, music and others in turn (20)",
+    )
+    parser.add_argument(
+        "--resumed",
+        type=int,
+        default=0,
+        help="callers who go on just after their turn was taken to be over (0)",
+    )
+    add_conditions(parser)
+    parser.add_argument(
+        "--by-sound",
+        action="store_true",
+        help="by the clock of the sound, with an LLM and a voice that take no time (in real time)",
+    )
+    telephones = parser.add_mutually_exclusive_group()
+    telephones.add_argument(
+        "--speakerphone", action="store_true", help="the callers' telephones hear the agent, as [echo] is for"
+    )
+    telephones.add_argument(
+        "--suppressed",
+        type=float,
+        metavar="DB",
+        help="they cancel its echo, and lower all that they hear by so much while it sounds",
+    )
+    parser.set_defaults(command=_bench)
+
+
+def _bench(options: argparse.Namespace) -> None:
+    telephone: Telephone | None = Speakerphone if options.speakerphone else None
+    if options.suppressed is not None:
+        telephone = partial(EchoSuppressor, lower_db=options.suppressed)
+    plan = Plan(
+        material=Material(options.material),
+        recordings=tuple(options.recordings),
+        voice=load(options.voice) if options.voice else None,
+        conditions=parse_conditions(options.conditions),
+        by_sound=options.by_sound,
+        interruptions=options.interruptions,
+        telephone=telephone,
+        noises=options.noises,
+        resumed=options.resumed,
+        calls=options.calls,
+        seed=options.seed,
+    )
+    bench_interruptions(load(options.config), plan, as_json=options.json)
 
 
 def bench_interruptions(config: Config, plan: Plan, as_json: bool) -> None:
@@ -240,3 +308,7 @@ def _as_json(yielding: Yielding) -> dict[str, Any]:
             if values
         },
     }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,7 +7,7 @@ import pytest
 from sounds import voice_like
 
 from audio.detection.vad import SAMPLE_RATE_HZ
-from audio.detection.voice_end.examples import LENGTH, WINDOWS, examples, spoken
+from examples.voice_end.examples import LENGTH, WINDOWS, examples, spoken
 
 
 def test_a_voice_is_what_is_near_to_the_loudest_second_around_it():

@@ -9,9 +9,9 @@ from sounds import voice_like
 torch = pytest.importorskip("torch", reason="learning needs torch: make train installs it")
 
 from audio.detection.vad import SAMPLE_RATE_HZ, SileroVad  # noqa: E402  (these import torch)
-from audio.detection.voice_end import train  # noqa: E402
 from audio.onnx import voice_end_graph  # noqa: E402
 from audio.onnx.silero_graph import INPUT_SAMPLES  # noqa: E402
+from examples.voice_end import train  # noqa: E402
 
 torch.set_num_threads(1)  # threads that wait for each other stand still beside other tests' processes
 

@@ -1,4 +1,4 @@
-"""Audio to play over the agent in `voiceagent bench interruptions`: callers, their noises, and others."""
+"""Audio to play over the agent in `tests/bench/interruptions.py`: callers, their noises, and others."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+from yielding.noises import MADE, others
 
 from audio.pcm import Samples
 from voiceagent.bench.material import Material
-from voiceagent.bench.noises import MADE, others
 from voiceagent.bench.people.conditions import Condition, under
 from voiceagent.bench.people.material import Clip, first_voiced_s, place_of
 from voiceagent.bench.speech import BACKCHANNELS, find_recordings, running_synthesizer, speak_questions

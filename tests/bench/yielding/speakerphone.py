@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
+from yielding.loudspeaker import Loudspeaker
 
 from audio.pcm import Samples
-from voiceagent.bench.loudspeaker import Loudspeaker
 
 REFLECTIONS = ((0.07, 1 / 3), (0.11, 1 / 8))
 """Delays in seconds of the agent's echo, and its gains: direct, and from a wall."""

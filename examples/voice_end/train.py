@@ -1,4 +1,4 @@
-"""Trainer of the end-of-voice network: `python -m audio.detection.voice_end.train OUT.npz FOLDER...`
+"""Trainer of the end-of-voice network: `python -m examples.voice_end.train OUT.npz FOLDER...`
 
 The folders hold WAV files of speech, as clean as possible, at any depth. Each file is used twice, in
 different rooms and noises; 15 h of calls take some 3 min to generate and 30 s an epoch. Prints, for held-out
@@ -19,7 +19,6 @@ import torch
 from numpy.typing import NDArray
 
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad, installed_model
-from audio.detection.voice_end.examples import WINDOWS, Example, examples
 from audio.onnx.runtime import onnx_session
 from audio.onnx.silero_graph import INPUT_SAMPLES, STATES, silero_graph
 from audio.onnx.silero_graph import WINDOWS as SOUND
@@ -27,6 +26,7 @@ from audio.onnx.voice_end_graph import BANDS, LOOKED_AT, MEMORY
 from audio.pcm import Samples
 from audio.resample import resample
 from audio.wav import read_wav
+from examples.voice_end.examples import WINDOWS, Example, examples
 
 SEEN = 128
 LOOKED = SEEN + 4 * BANDS + 1

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal, NamedTuple
 
+from simulation.gateway import CHARACTERS, Gateway, Promise
+from simulation.load import Load, Troubles
+from simulation.replica import Machine, Replica
+
 from llmcore.engine import Message
 from llmcore.policies.priority_queue import Ticket
 from llmcore.policies.served_prefixes import BlockHasher, BlockHashes, PrefixSnapshot
 from llmcore.policies.session_affinity import Choice
-from voiceagent.bench.simulation.gateway import CHARACTERS, Gateway, Promise
-from voiceagent.bench.simulation.load import Load, Troubles
-from voiceagent.bench.simulation.replica import Machine, Replica
 from voiceagent.cluster.placing import place
 
 Routing = Literal["affinity", "ring", "random"]
