@@ -4,12 +4,14 @@ import { playoutEvent, share, statistics } from "./browser-share.js";
 import { Call, mintKey } from "./call.js";
 import { CallSound, stop } from "./call-sound.js";
 import { asItems, lastTyped, spoken, typedEvents, wasCut } from "./conversation.js";
-import { DeviceMenus } from "./device-menus.js";
+import { DeviceMenus, fill } from "./device-menus.js";
+import { EventLog } from "./event-log.js";
 import { Line } from "./line.js";
 import { CallError, givenUp } from "./messages.js";
 import { Meter } from "./meter.js";
 import { openMicrophone } from "./sound.js";
 import { activity, statusText } from "./status.js";
+import { clock } from "./timeline.js";
 import { Transcript } from "./transcript.js";
 import { exported, makeTurn, showMs, summary, totalName } from "./turns.js";
 import { drawChips, drawStrip, drawWaterfall } from "./waterfall.js";
@@ -24,6 +26,7 @@ const $ = (id) => document.getElementById(id);
 const transcript = new Transcript($("transcript"));
 const meter = new Meter($("meter"), $("gauge"));
 const menus = new DeviceMenus($("microphone"), $("speaker"));
+const log = new EventLog($("events"), $("event-list"), $("event-count"));
 const line = new Line(connect, lineChanged);
 
 let entries = [];
@@ -33,6 +36,10 @@ let doing = "listening";
 let key = "";
 let unsent = "";
 let server = {};
+let muted = false;
+/** Start of the call in milliseconds of `performance.now`, null without a call; and the timer of its clock. */
+let began = null;
+let ticking = null;
 /** Pending update of the device menus. */
 let devices = Promise.resolve();
 /** The call's audio; set while a call is running. */
@@ -53,18 +60,33 @@ async function connect(again, leaving) {
       $("voice").srcObject = stream;
       await opened.followAgent(stream);
     },
+    (event) => log.add(event, true, passedS()),
   );
   const said = again ? asItems(entries) : [];
   const extensions = { ...SESSION.voiceagent, greeting: said.length === 0 };
-  await call.open(opened.microphone, { ...SESSION, voiceagent: extensions }, key, leaving);
+  await call.open(opened.microphone, { ...sessionOf(), voiceagent: extensions }, key, leaving, $("agent").value);
+  linkKept(call.id);
   for (const item of said) call.send({ type: "conversation.item.create", item });
   before = await statistics(call.connection);
   if (unsent) say(call);
   return call;
 }
 
+/** The session with the selected voice. */
+function sessionOf() {
+  const voice = $("agent-voice").value;
+  return voice ? { ...SESSION, audio: { ...SESSION.audio, output: { voice } } } : SESSION;
+}
+
+/** Link to the call in the inspector, if calls are kept. */
+function linkKept(id) {
+  $("kept").hidden = !(id && server.keepsCalls);
+  $("kept").href = `/calls#/${id}`;
+}
+
 async function openSound() {
   const opened = new CallSound(meter, devicesChanged);
+  opened.mute(muted);
   const why = await opened.open(menus.microphone);
   if (why) show(why);
   await opened.followMicrophone();
@@ -80,11 +102,40 @@ function lineChanged(state, error) {
   }
   if (error) show(state === "idle" ? givenUp(error) : error);
   if (state === "idle") letGo();
-  $("talk").querySelector("span").textContent = state === "idle" ? "Talk" : "Hang up";
+  if (state === "live") startClock();
+  const idle = state === "idle";
+  $("talk").querySelector("span").textContent = idle ? "Talk" : "Hang up";
+  $("mute").disabled = idle;
+  $("agent").disabled = $("agent-voice").disabled = !idle;
   showStatus();
 }
 
+// ---- the call's clock
+
+function passedS() {
+  return began === null ? 0 : (performance.now() - began) / 1000;
+}
+
+/** A call that was reconnected goes on. */
+function startClock() {
+  began ??= performance.now();
+  ticking ??= setInterval(() => ($("clock").textContent = clock(passedS())), 250);
+}
+
+function stopClock() {
+  clearInterval(ticking);
+  ticking = null;
+}
+
+function mute() {
+  muted = !muted;
+  sound?.mute(muted);
+  $("mute").setAttribute("aria-pressed", String(muted));
+  $("mute").textContent = muted ? "Muted" : "Mute";
+}
+
 function letGo() {
+  stopClock();
   sound?.close();
   sound = null;
   meter.clear();
@@ -101,6 +152,7 @@ function showStatus() {
 
 /** Handle a server event. call: the call that received it. */
 async function receive(event, call) {
+  log.add(event, false, passedS());
   entries = spoken(entries, event);
   transcript.draw(entries);
   doing = activity(doing, event);
@@ -147,10 +199,19 @@ function select(turn) {
 function press() {
   if (document.body.dataset.line === "idle") {
     hide();
+    newCall();
     line.dial();
   } else {
     line.hangUp();
   }
+}
+
+/** Clear what belongs to the call before, except the transcript, which stays to be read. */
+function newCall() {
+  began = null;
+  $("clock").textContent = clock(0);
+  $("kept").hidden = true;
+  log.clear();
 }
 
 function say(call) {
@@ -206,11 +267,16 @@ async function lookForDevices() {
   if (sound?.lost) await chooseMicrophone();
 }
 
-function save() {
-  const text = JSON.stringify(exported(turns, server, new Date()), null, 2);
+function saveTurns() {
+  const { version, engines } = server;
+  const text = JSON.stringify(exported(turns, { version, engines }, new Date()), null, 2);
+  save(text, "voiceagent-turns.json", "application/json");
+}
+
+function save(text, name, type) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  link.download = "voiceagent-turns.json";
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 0);
 }
@@ -232,8 +298,10 @@ function hide() {
 
 async function showServer() {
   try {
-    const { engines, version, about } = await (await fetch("/health")).json();
-    server = { version, engines };
+    const { engines, version, about, agents = [], voices = [], keeps_calls: keepsCalls } = await (await fetch("/health")).json();
+    server = { version, engines, keepsCalls };
+    offer("agent", agents);
+    offer("agent-voice", voices);
     $("about").textContent = about ?? "";
     $("server").textContent = `${Object.values(engines).join(" · ")}  ${version}`;
   } catch {
@@ -241,11 +309,19 @@ async function showServer() {
   }
 }
 
+/** Show a menu of names, if there is a choice. */
+function offer(id, names) {
+  fill($(id), names.map((name) => ({ id: name, label: name })));
+  $(id).parentElement.hidden = names.length === 0;
+}
+
 $("talk").addEventListener("click", press);
+$("mute").addEventListener("click", mute);
+$("save-events").addEventListener("click", () => save(log.text, "voiceagent-events.jsonl", "application/jsonl"));
 $("text-form").addEventListener("submit", typed);
 $("key-form").addEventListener("submit", withKey);
 $("problem-close").addEventListener("click", hide);
-$("export").addEventListener("click", save);
+$("export").addEventListener("click", saveTurns);
 $("microphone").addEventListener("change", chooseMicrophone);
 $("speaker").addEventListener("change", () => $("voice").setSinkId?.(menus.speaker));
 navigator.mediaDevices?.addEventListener?.("devicechange", devicesChanged);

@@ -9,6 +9,7 @@ export class CallSound {
   #meter;
   #unplugged;
   #unsubscribe = () => {};
+  #muted = false;
   ears = new Ears();
   microphone = null;
 
@@ -27,6 +28,7 @@ export class CallSound {
       why = error;
       this.microphone = this.#levels.silence();
     }
+    this.mute(this.#muted);
     return why;
   }
 
@@ -39,6 +41,13 @@ export class CallSound {
   replaceMicrophone(stream) {
     stop(this.microphone);
     this.microphone = stream;
+    this.mute(this.#muted);
+  }
+
+  /** Send silence instead of the microphone's audio, also after the microphone was replaced; or stop doing so. */
+  mute(muted) {
+    this.#muted = muted;
+    for (const track of this.microphone?.getAudioTracks() ?? []) track.enabled = !muted;
   }
 
   /** Show and measure the level of the current microphone. */

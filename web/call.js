@@ -21,22 +21,27 @@ export async function mintKey(key) {
 export class Call {
   #connection = new RTCPeerConnection();
   #channel = this.#connection.createDataChannel("oai-events");
+  #onSent;
   #headers = {};
   #location = null;
   #end;
   #lost = null;
   ended = new Promise((resolve) => (this.#end = resolve));
 
-  /** onEvent: receives every server event. onSound: receives the agent's stream. */
-  constructor(onEvent, onSound) {
+  /** onEvent: receives every server event. onSound: receives the agent's stream. onSent: receives sent events. */
+  constructor(onEvent, onSound, onSent = () => {}) {
+    this.#onSent = onSent;
     this.#channel.onmessage = ({ data }) => onEvent(JSON.parse(data));
     this.#channel.onclose = () => this.#over(serverEnded());
     this.#connection.ontrack = ({ track, streams }) => onSound(streams[0] ?? new MediaStream([track]));
     this.#connection.onconnectionstatechange = () => this.#monitor();
   }
 
-  /** Call the server and wait until connected. key: "" for none. leaving: AbortSignal that cancels the wait. Throws CallError. */
-  async open(stream, session, key, leaving) {
+  /**
+   * Call the server and wait until connected. key: "" for none. leaving: AbortSignal that cancels the wait. agent: its
+   * name, "" for the default. Throws CallError.
+   */
+  async open(stream, session, key, leaving, agent = "") {
     if (key) this.#headers.Authorization = `Bearer ${key}`;
     const left = new Promise((_, reject) => leaving.addEventListener("abort", () => reject(leaving.reason)));
     try {
@@ -45,7 +50,7 @@ export class Call {
       const form = new FormData();
       form.append("sdp", this.#connection.localDescription.sdp);
       form.append("session", JSON.stringify(session));
-      const answer = await Promise.race([left, this.#ask(form, leaving)]);
+      const answer = await Promise.race([left, this.#ask(form, leaving, agent)]);
       await this.#connection.setRemoteDescription({ type: "answer", sdp: await answer.text() });
       await Promise.race([left, this.#opened()]);
     } catch (error) {
@@ -54,6 +59,9 @@ export class Call {
     }
   }
 
+  /** Id of the call at the server, once connected. */
+  id = "";
+
   /** The connection, for its statistics. */
   get connection() {
     return this.#connection;
@@ -61,7 +69,9 @@ export class Call {
 
   /** Send a client event; dropped after the call has ended. */
   send(event) {
-    if (this.#channel.readyState === "open") this.#channel.send(JSON.stringify(event));
+    if (this.#channel.readyState !== "open") return;
+    this.#channel.send(JSON.stringify(event));
+    this.#onSent(event);
   }
 
   /** Replace the microphone's track. */
@@ -80,9 +90,11 @@ export class Call {
   }
 
   /** Post the offer. If the caller has left meanwhile, hang up anyway: otherwise the call would wait for them. */
-  async #ask(body, leaving) {
-    const answer = await ask(CALLS, { headers: this.#headers, body });
+  async #ask(body, leaving, agent) {
+    const path = agent ? `${CALLS}?model=${encodeURIComponent(agent)}` : CALLS;
+    const answer = await ask(path, { headers: this.#headers, body });
     this.#location = answer.headers.get("Location");
+    this.id = this.#location?.split("/").at(-1) ?? "";
     if (leaving.aborted) this.hangUp();
     return answer;
   }

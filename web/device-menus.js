@@ -31,7 +31,8 @@ export class DeviceMenus {
   }
 }
 
-function fill(menu, devices) {
+/** Fill a menu with [{id, label}] after "Default"; the selection stays if it is still there. */
+export function fill(menu, devices) {
   const chosen = menu.value;
   const options = devices.map(({ id, label }) => new Option(label, id));
   menu.replaceChildren(new Option("Default", ""), ...options);

@@ -13,11 +13,11 @@ export class CallError extends Error {
 const MICROPHONE = {
   NotAllowedError: [
     "The microphone is blocked",
-    "Allow it for this page (the icon beside the address), then press Talk. Until then you can type.",
+    "Allow it for this page (the icon beside the address), then call again. Until then you can type.",
   ],
   NotFoundError: ["No microphone was found", "Connect one, or type below: the agent still speaks."],
-  NotReadableError: ["The microphone is in use", "Another program uses it. Close that, then press Talk again."],
-  OverconstrainedError: ["That microphone is not connected", "Choose another one, then press Talk again."],
+  NotReadableError: ["The microphone is in use", "Another program uses it. Close that, then call again."],
+  OverconstrainedError: ["That microphone is not connected", "Choose another one."],
 };
 
 /** The error for a failed `getUserMedia`. */

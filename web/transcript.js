@@ -14,8 +14,9 @@ export class Transcript {
     this.#list = list;
   }
 
-  /** Show these entries. */
-  draw(entries) {
+  /** Show these entries, except those without a word so far. */
+  draw(all) {
+    const entries = all.filter(hasContent);
     const scroller = this.#list.parentElement;
     const follows = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_END_PX;
     const ids = new Set(entries.map((entry) => entry.id));
@@ -24,21 +25,26 @@ export class Transcript {
       row.remove();
       this.#drawn.delete(id);
     }
-    for (const entry of entries) this.#drawOne(entry);
+    entries.forEach((entry, index) => this.#drawOne(entry, index));
     this.#list.dataset.empty = String(entries.length === 0);
     if (follows) scroller.scrollTop = scroller.scrollHeight;
   }
 
-  #drawOne(entry) {
+  /** index: place among the rows. Words may come later than those of an entry after them. */
+  #drawOne(entry, index) {
     const known = this.#drawn.get(entry.id);
     if (known?.entry === entry) return;
     const row = known?.row ?? document.createElement("li");
-    if (!known) this.#list.append(row);
+    if (!known) this.#list.insertBefore(row, this.#list.children[index] ?? null);
     this.#drawn.set(entry.id, { entry, row });
     row.className = `entry ${entry.role} ${entry.state}`;
     row.setAttribute("aria-busy", String(entry.state === "listening")); // read aloud once, when complete
     row.replaceChildren(speaker(entry), entry.role === "tool" ? toolCall(entry) : words(entry));
   }
+}
+
+function hasContent({ role, text, cut, state }) {
+  return role === "tool" || text.trim() !== "" || cut !== "" || state === "failed";
 }
 
 function speaker(entry) {
@@ -52,8 +58,6 @@ function words(entry) {
   const text = document.createElement("p");
   if (entry.state === "failed") {
     text.append(note("no transcript: recognition failed"));
-  } else if (entry.text === "" && entry.cut === "") {
-    text.append(note("…"));
   } else {
     text.append(entry.text);
   }

@@ -24,8 +24,8 @@ export const STAGES = {
  * unknown. heardMs: the wait measured in the page, from the caller's last audio to the agent's first.
  *
  * waitMs: the caller's wait as log, metrics and kept call have it: last voiced sample to first audio, null for a
- * response that answers no speech. totalMs: the sum of the server's stages. here: parts of the browser, which come
- * after both.
+ * response that answers no speech. totalMs: the sum of the server's stages. here: parts of the browser, not
+ * counted in both. They are what the server's stage "network" estimates.
  */
 export function makeTurn(report, browser, heardMs, said, at) {
   const stages = report.stages.map((stage) => ({
@@ -64,9 +64,14 @@ export function totalName({ waitMs }) {
   return waitMs === null ? "ms to the answer" : "ms wait";
 }
 
-/** The browser's parts of a turn in milliseconds, after its wait. */
+/** The browser's parts of a turn in milliseconds. */
 export function hereMs(turn) {
   return turn.here.reduce((sum, part) => sum + part.ms, 0);
+}
+
+/** Milliseconds from the start of the turn to its first frame on the wire. */
+function sentMs(turn) {
+  return turn.totalMs - (turn.stages.find(({ name }) => name === "network")?.ms ?? 0);
 }
 
 /**
@@ -80,6 +85,7 @@ export function bars(turn) {
   let ghostMs = Math.max(0, decidedMs - turn.hiddenMs);
   let startMs = 0;
   return [...turn.stages, ...turn.here].map((stage) => {
+    if (stage === turn.here[0]) startMs = sentMs(turn);
     const ghostEndMs = Math.min(decidedMs, ghostMs + stage.hiddenMs);
     const ghost =
       stage.hiddenMs > 0 ? { start: ghostMs / scaleMs, length: (ghostEndMs - ghostMs) / scaleMs } : null;
@@ -102,7 +108,7 @@ export function bars(turn) {
 
 /** Milliseconds at the right end of the waterfall: the larger of turn and budget, plus a margin. */
 export function scaleOf(turn) {
-  const widest = Math.max(turn.totalMs + hereMs(turn), turn.budgetMs ?? 0, 1);
+  const widest = Math.max(turn.totalMs, sentMs(turn) + hereMs(turn), turn.budgetMs ?? 0, 1);
   const step = widest > 2000 ? 500 : widest > 800 ? 200 : 100;
   return Math.ceil((widest * 1.02) / step) * step;
 }

@@ -23,7 +23,7 @@ export function drawChips(list, turn) {
   if (turn.outcome !== "completed") chips.push([turn.outcome.replace("_", " "), "warn"]);
   const over = turn.overBudget.map((name) => (name === "total" ? "wait" : STAGES[name].label));
   if (over.length > 0) chips.push([`over budget: ${over.join(", ")}`, "bad"]);
-  if (turn.here.length > 0) chips.push([`then ${showMs(hereMs(turn))} ms in this browser`, "plain"]);
+  if (turn.here.length > 0) chips.push([`${showMs(hereMs(turn))} ms in this browser`, "plain"]);
   if (turn.hiddenMs > 0) chips.push([`${showMs(turn.hiddenMs)} ms hidden in the pause`, "good"]);
   if (turn.endOfTurn !== null) chips.push([endOfTurnWords(turn.endOfTurn), "plain"]);
   if (counts.preemptive_attempts > 0) {

@@ -32,6 +32,7 @@ from voiceagent.bench.people.conditions import Condition, parse_conditions
 from voiceagent.bench.people.offline import DECODING_S, quick_services
 from voiceagent.bench.people.options import add_conditions
 from voiceagent.bench.people.virtual_time import run_virtually
+from voiceagent.bench.speech import BACKCHANNELS
 from voiceagent.cli.main import run_command
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
@@ -83,7 +84,8 @@ class Plan:
 class Yielding:
     """Reactions to interruptions and noises; times in milliseconds after the voice began.
 
-    stopped: noises that stopped the agent for good. missed: voices that did not.
+    stopped: noises that stopped the agent for good. missed: voices that did not. held, held_backchannels: the
+    longest silence of the agent in each noise, and in each backchannel, that did not stop it.
     """
 
     ducked: list[float] = field(default_factory=list)
@@ -91,6 +93,8 @@ class Yielding:
     missed: list[str] = field(default_factory=list)
     noises: int = 0
     stopped: list[str] = field(default_factory=list)
+    held: list[float] = field(default_factory=list)
+    held_backchannels: list[float] = field(default_factory=list)
 
     def add_voice(self, name: str, over: SpokenOver, undisturbed: list[Samples]) -> None:
         """Count a voice that was an interruption."""
@@ -108,6 +112,9 @@ class Yielding:
         min_frames = len(undisturbed) - TOLERANCE_S / FRAME_S
         if over.status != "completed" or len(over.loudspeaker.frames) < min_frames:
             self.stopped.append(name)
+            return
+        held = self.held_backchannels if name in BACKCHANNELS else self.held
+        held.append(over.loudspeaker.longest_gap_s(over.voice_s) * 1000)
 
 
 _Of = TypeVar("_Of")
@@ -283,10 +290,16 @@ def _print(yielding: Yielding) -> None:
     said = len(yielding.silent) + len(yielding.missed)
     title = f"{len(yielding.silent)} of {said} interruptions stopped the agent"
     caption = f"{len(yielding.stopped)} of {yielding.noises} noises and backchannels stopped it for good"
-    table = Table("voice start to", "p50 ms", "p95 ms", "max ms", title=title, caption=caption)
+    table = Table("voice start to, or silence", "p50 ms", "p95 ms", "max ms", title=title, caption=caption)
     for column in table.columns[1:]:
         column.justify = "right"
-    for name, values in (("ducked", yielding.ducked), ("silence", yielding.silent)):
+    rows = (
+        ("ducked", yielding.ducked),
+        ("silence", yielding.silent),
+        ("held by a backchannel", yielding.held_backchannels),
+        ("held by a noise", yielding.held),
+    )
+    for name, values in rows:
         if values:
             p50, p95 = percentile(values, 50), percentile(values, 95)
             table.add_row(name, f"{p50:.0f}", f"{p95:.0f}", f"{max(values):.0f}")
@@ -304,7 +317,12 @@ def _as_json(yielding: Yielding) -> dict[str, Any]:
         "stopped_by_noise": yielding.stopped,
         "milliseconds": {
             name: {"p50": percentile(values, 50), "p95": percentile(values, 95), "max": max(values)}
-            for name, values in (("to_ducked", yielding.ducked), ("to_silence", yielding.silent))
+            for name, values in (
+                ("to_ducked", yielding.ducked),
+                ("to_silence", yielding.silent),
+                ("held_by_backchannel", yielding.held_backchannels),
+                ("held_by_noise", yielding.held),
+            )
             if values
         },
     }

@@ -47,6 +47,18 @@ TYPE_TWICE = """() => {
         document.getElementById("text-form").requestSubmit();
     }
 }"""
+NIGHT = """
+from voiceagent.agents import Agent
+
+
+class Night(Agent):
+    instructions = "You are the night porter."
+    greeting = "Good night."
+"""
+KEEP_THE_MICROPHONE = """
+const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+navigator.mediaDevices.getUserMedia = async (wanted) => (window.opened = await open(wanted));
+"""
 expect.set_options(timeout=30_000)
 pytestmark = pytest.mark.timeout(300)  # a browser and a server start for each test
 
@@ -79,6 +91,16 @@ def with_key(two_lines: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def greeting(two_lines: Path) -> Path:
     """A configuration by which the agent greets its callers."""
     two_lines.write_text(two_lines.read_text().replace("[agent]", '[agent]\ngreeting = "Good evening."'))
+    return two_lines
+
+
+@pytest.fixture
+def two_agents(two_lines: Path) -> Path:
+    """A configuration with an agent for the night, in which calls are kept."""
+    (two_lines.parent / "night.py").write_text(NIGHT)
+    agent = '[agent]\nalternatives = { night = "night:Night" }'
+    text = two_lines.read_text().replace("[agent]", agent)
+    two_lines.write_text(f'{text}\n[calls]\nfolder = "kept"\n')
     return two_lines
 
 
@@ -216,6 +238,31 @@ async def test_the_words_are_a_list_whose_lines_are_read_aloud_when_they_are_who
         await expect(lines.first).to_contain_text("Could you help me?")
         await expect(lines.nth(1)).to_have_attribute("aria-busy", "true")
         await expect(lines.nth(1)).to_have_attribute("aria-busy", "false")
+
+
+async def test_a_call_has_a_clock_mute_events_a_chosen_agent_and_a_link_to_its_recording(
+    voice: Path, two_agents: Path
+) -> None:
+    async with page_of(two_agents, voice, KEEP_THE_MICROPHONE) as page:
+        await page.goto("/")
+        await page.get_by_test_id("agent").select_option("night")
+        await page.get_by_test_id("talk").click()
+        words = page.get_by_test_id("transcript")
+        await expect(words.locator(".assistant").first).to_contain_text("Good night.")
+        await expect(page.get_by_test_id("clock")).to_have_text(re.compile(r"^0:0[1-9]|^0:[1-5]"))
+        await expect(page.get_by_text("Press Talk")).to_be_hidden()
+        await page.get_by_role("button", name="Mute").click()
+        await expect(page.get_by_role("button", name="Mute", pressed=True)).to_be_visible()
+        sender = "sound => sound.getAudioTracks().map((track) => track.enabled)"
+        assert await page.evaluate(f"({sender})(window.opened)") == [False]
+        await page.get_by_test_id("events").locator("summary").first.click()
+        await expect(page.get_by_test_id("events")).to_contain_text("session.created")
+        link = page.get_by_test_id("kept")
+        await page.get_by_test_id("talk").click()
+        await expect(page.get_by_test_id("status")).to_have_text("Ready")
+        await link.click()
+        await expect(page.get_by_test_id("exchanges")).to_contain_text("Good night.")
+        await page.go_back()
 
 
 async def test_a_call_waits_for_no_loudspeaker(voice: Path, two_lines: Path) -> None:

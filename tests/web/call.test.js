@@ -89,6 +89,18 @@ test("events go both ways over the data channel, and none once it is closed", as
   assert.deepEqual(made.channel.sent, [{ type: "response.create" }]);
 });
 
+test("a call names the agent where one was chosen, and knows its id", async () => {
+  const asked = server(ACCEPTED());
+  const sent = [];
+  const call = new Call(() => {}, () => {}, (event) => sent.push(event.type));
+  await call.open(stream, SESSION, "", stays(), "night porter");
+  assert.deepEqual([asked[0].path, call.id], ["/v1/realtime/calls?model=night%20porter", "rtc_1"]);
+  call.send({ type: "response.create" });
+  made.channel.readyState = "closed";
+  call.send({ type: "response.cancel" });
+  assert.deepEqual(sent, ["response.create"]);
+});
+
 test("who hangs up tells the server, with the key that began the call", async () => {
   const { call, asked } = await opened({ key: "ek_1" });
   call.hangUp();

@@ -20,6 +20,11 @@ class FakeElement {
     }
   }
 
+  insertBefore(node, before) {
+    node.parentElement = this;
+    this.children.splice(before === null ? this.children.length : this.children.indexOf(before), 0, node);
+  }
+
   replaceChildren(...nodes) {
     this.children = [];
     this.append(...nodes);

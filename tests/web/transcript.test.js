@@ -57,9 +57,13 @@ test("of a reply of which nothing was heard only the cut is shown", () => {
   assert.deepEqual(drawn({ ...agent, text: "", cut: "Breakfast" }).list.words("note"), []);
 });
 
-test("a line waits for its first word with dots, and one that was not understood says so", () => {
+test("a speaker without a word so far has no line, and one that was not understood says so", () => {
   const listening = { ...user, text: "", state: "listening" };
-  assert.deepEqual(drawn(listening).list.words("note"), ["…"]);
+  const { list, transcript } = drawn(listening, agent);
+  assert.deepEqual(list.words("p"), ["At seven."]);
+  transcript.draw([{ ...listening, text: "when" }, agent]);
+  assert.deepEqual(list.words("p"), ["when", "At seven."]);
+  assert.equal(drawn(listening).list.dataset.empty, "true");
   assert.deepEqual(drawn({ ...listening, state: "failed" }).list.words("note"), ["no transcript: recognition failed"]);
 });
 

@@ -34,6 +34,8 @@ test("the server's estimate of the network is part of the wait, also where the b
   const names = (turn) => turn.stages.map(({ name }) => name);
   const known = makeTurn(report(stages, { over_budget: ["network"] }), { jitterMs: 40, outputMs: 10, lineMs: 2 }, null, "", "");
   assert.deepEqual(names(known), ["endpointing", "network"]);
+  const line = bars(known).find(({ name }) => name === "line");
+  assert.ok(Math.abs(line.start * scaleOf(known) - 200) < 1e-6, "they begin where the server sent");
   assert.deepEqual([known.waitMs, known.overBudget], [260, ["network"]]);
   assert.deepEqual(names(turnOf(stages)), ["endpointing", "network"]);
 });

@@ -18,7 +18,15 @@ from websockets.frames import CloseCode
 
 from audio.pcm import Samples
 from voiceagent.conversation.latency import StageTime, TurnCounts, TurnReport
-from voiceagent.transports.local_call import FORMAT, SETTLE_S, Exchange, PacedSound, PlayedResponse
+from voiceagent.transports.local_call import (
+    FORMAT,
+    IGNORED,
+    SETTLE_S,
+    CallListener,
+    Exchange,
+    PacedSound,
+    PlayedResponse,
+)
 from voiceagent.validation.errors import CommandFailed
 
 SILENCE = np.zeros(round(FORMAT.rate_hz * 0.02), np.int16)
@@ -37,8 +45,9 @@ REPORT_S = 0.3
 class RemoteCall:
     """One call. Methods raise CommandFailed if it breaks off."""
 
-    def __init__(self, connection: ClientConnection) -> None:
+    def __init__(self, connection: ClientConnection, listener: CallListener = IGNORED) -> None:
         self._connection = connection
+        self._listener = listener
         self._exchange = Exchange()
         self._open_turns = 0
         self._open_responses = 0
@@ -135,6 +144,9 @@ class RemoteCall:
             case "conversation.item.input_audio_transcription.completed":
                 self._open_turns -= 1
                 exchange.understood.append(event["transcript"])
+                self._listener.on_caller(event["transcript"], final=True)
+            case "conversation.item.input_audio_transcription.delta":
+                self._listener.on_caller(event["delta"], final=False)
             case "conversation.item.input_audio_transcription.failed":
                 self._open_turns -= 1
                 exchange.failures.append(event["error"]["message"])
@@ -145,8 +157,11 @@ class RemoteCall:
                 exchange.responses.append(PlayedResponse())
             case "response.output_audio_transcript.delta" | "response.output_text.delta" if exchange.answered:
                 exchange.answered[-1] += event["delta"]
+                self._listener.on_agent(event["delta"])
             case "response.output_audio.delta":
-                exchange.frames.append(np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16))
+                sound = np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16)
+                exchange.frames.append(sound)
+                self._listener.on_audio(sound)
             case "conversation.item.done" if event["item"]["type"] == "function_call":
                 self._open_tools.add(event["item"]["call_id"])
                 exchange.tools.append(f"{event['item']['name']}({event['item']['arguments']})")
@@ -158,6 +173,7 @@ class RemoteCall:
                     TOOL_SPEECH_S, self._stop_waiting, exchange, len(exchange.tools)
                 )
             case "response.done":
+                self._listener.on_response_ended()
                 self._done(event["response"])
             case "voiceagent.latency":
                 exchange.reports.append(_report(event))
@@ -190,13 +206,15 @@ class RemoteCall:
 
 
 @asynccontextmanager
-async def remote_call(url: str, model: str, key: str) -> AsyncIterator[RemoteCall]:
-    """Open a call to the server at `url` and listen to the greeting; arguments as for `connected`.
+async def remote_call(
+    url: str, model: str, key: str, listener: CallListener = IGNORED
+) -> AsyncIterator[RemoteCall]:
+    """Open a call to the server at `url` and listen to the greeting; other arguments as for `connected`.
 
     Raises CommandFailed.
     """
     async with connected(url, model, key) as connection:
-        call = RemoteCall(connection)
+        call = RemoteCall(connection, listener)
         reading = asyncio.create_task(call.read())
         try:
             await call.greeted()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +24,7 @@ from audio.wav import write_wav
 from voiceagent.agents.load import load_agents
 from voiceagent.agents.running import RunningAgent
 from voiceagent.bench.speech import running_synthesizer
+from voiceagent.cli.live_output import live_output
 from voiceagent.cli.microphone import run_call, sound_card
 from voiceagent.cli.phone_call import phone_call
 from voiceagent.cli.remote_call import connected, remote_call
@@ -35,6 +37,8 @@ from voiceagent.telemetry.log import configure_log, printable
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import (
     FORMAT,
+    IGNORED,
+    CallListener,
     Exchange,
     LocalCall,
     Recording,
@@ -80,13 +84,14 @@ def talk(config: Config, script: CallScript, out: Path | None, as_json: bool) ->
     if not questions and not script.say and not script.text:
         script = replace(script, say=(QUESTION,))
     questions += asyncio.run(_synthesize(config, script.say)) if script.say else []
+    live = not as_json and sys.stdout.isatty()
     if script.over == "twilio":
         exchanges = asyncio.run(_call_by_phone(config, script, questions))
     elif script.url:
-        exchanges = asyncio.run(_call_remote(script, questions))
+        exchanges = asyncio.run(_call_remote(script, questions, live))
         questions += [Recording(text, np.zeros(0, np.int16)) for text in script.text]
     else:
-        exchanges = uvloop.run(_call_in_process(config, questions))
+        exchanges = uvloop.run(_call_in_process(config, questions, live))
     if out is not None:
         _write(out, np.concatenate([exchange.sound for exchange in exchanges]))
     if as_json:
@@ -98,7 +103,8 @@ def talk(config: Config, script: CallScript, out: Path | None, as_json: bool) ->
         console = Console()
         for question, exchange in zip(questions, exchanges, strict=True):
             shows_understood = script.over != "twilio" and len(question.sound) > 0
-            _print(console, question, exchange, shows_understood)
+            printed = live and script.over != "twilio"
+            _print(console, question, exchange, shows_understood, printed)
     for question, exchange in zip(questions, exchanges, strict=True):
         if exchange.failures:
             raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
@@ -126,8 +132,20 @@ async def _synthesize(config: Config, texts: Sequence[str]) -> list[Recording]:
         raise CommandFailed(f"cannot speak: {error}") from error
 
 
-async def _call_remote(script: CallScript, questions: Sequence[Recording]) -> list[Exchange]:
-    async with remote_call(script.url, script.model, script.key) as call:
+def _listening(live: bool) -> AbstractAsyncContextManager[CallListener]:
+    """Return a listener that prints and plays the call if `live`, for people at a terminal."""
+    return live_output(_write_text) if live else nullcontext(IGNORED)
+
+
+def _write_text(text: str) -> None:
+    print(text, end="", flush=True)
+
+
+async def _call_remote(script: CallScript, questions: Sequence[Recording], live: bool) -> list[Exchange]:
+    async with (
+        _listening(live) as listener,
+        remote_call(script.url, script.model, script.key, listener) as call,
+    ):
         spoken = [await call.say(question.sound) for question in questions]
         return spoken + [await call.type(text) for text in script.text]
 
@@ -148,11 +166,12 @@ async def _call_by_phone(
     return exchanges
 
 
-async def _call_in_process(config: Config, questions: Sequence[Recording]) -> list[Exchange]:
+async def _call_in_process(config: Config, questions: Sequence[Recording], live: bool) -> list[Exchange]:
     make = load_agents(config.agent, config.instructions(), config.source).usual
     async with (
         started(config, build_engines(config), Metrics()) as (services, _),
-        LocalCall(services, None if make is None else RunningAgent("local", make)) as call,
+        _listening(live) as listener,
+        LocalCall(services, None if make is None else RunningAgent("local", make), listener) as call,
     ):
         return [await call.say(question.sound) for question in questions]
 
@@ -164,12 +183,17 @@ def _write(out: Path, sound: Samples) -> None:
         raise CommandFailed(f"cannot write {out}: {error}") from error
 
 
-def _print(console: Console, question: Recording, exchange: Exchange, shows_understood: bool) -> None:
-    """Print an exchange. shows_understood: the server reports what it understood."""
+def _print(
+    console: Console, question: Recording, exchange: Exchange, shows_understood: bool, printed: bool
+) -> None:
+    """Print an exchange. shows_understood: the server reports what it understood. printed: the transcripts
+    were printed during the call.
+    """
     console.print(f"\n{question.name}", style="bold", markup=False)
-    if shows_understood:
+    if shows_understood and not printed:
         console.print("understood:", _joined_texts(exchange.understood), markup=False)
-    console.print("answered:  ", _joined_texts(exchange.answered), markup=False)
+    if not printed:
+        console.print("answered:  ", _joined_texts(exchange.answered), markup=False)
     if exchange.tools:
         tools = (
             f"{tool_line[:TOOL_CHARACTERS]}{'...' * (len(tool_line) > TOOL_CHARACTERS)}"

@@ -17,7 +17,12 @@ from voiceagent.conversation.interruption import Meaning
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.settings import CallSettings, TurnDetection
-from voiceagent.conversation.turn.caller import Caller, decide_end_of_turn, set_endpointing_delay
+from voiceagent.conversation.turn.caller import (
+    Caller,
+    decide_end_of_turn,
+    set_endpointing_delay,
+    shorten_backchannel_delay,
+)
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Paused, TurnVisibility
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
@@ -159,11 +164,17 @@ class TurnTaking:
         return self._answering.start_preemptive(turn, settings)
 
     def set_endpointing_delay(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Set the endpointing delay of the pause in progress: longer while the turn's answer has no audio."""
-        detection = _semantic(settings)
-        if detection is None or not turn.settled:
+        """Set the endpointing delay of the pause in progress: longer while the turn's answer has no audio,
+        but short after a backchannel over the agent, whatever the kind of turn detection.
+        """
+        if settings.turn_detection is None or not turn.settled:
             return []
         said = self._history.last_words_of("assistant")
+        if self._voice.is_backchannel(turn):
+            return shorten_backchannel_delay(turn, said, settings.turn_detection.eagerness, self._policy)
+        detection = _semantic(settings)
+        if detection is None:
+            return []
         awaited = self.is_answer_awaited(turn)
         return set_endpointing_delay(turn, said, detection.eagerness, self._policy, awaited)
 

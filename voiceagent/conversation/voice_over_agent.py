@@ -78,6 +78,12 @@ class VoiceOverAgent:
         reaction = self._policy.confirm_by_words(turn, self._responses.active)
         return self._interrupt(turn, reaction, detection) if reaction.action is Action.CUT else []
 
+    def is_backchannel(self, turn: CallerTurn) -> bool:
+        """Return True if the voice so far, in a pause, is a backchannel. A resumed turn never is: it may go
+        on.
+        """
+        return not turn.announced and turn.resumes is None and self.meaning(turn) is Meaning.BACKCHANNEL
+
     def meaning(self, turn: CallerTurn) -> Meaning:
         """Classify the voice, once it is over and its transcript is final."""
         return self._policy.meaning(turn, self._responses.active)

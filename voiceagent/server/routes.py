@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from audio.synthesizers import known_voices
 from llmcore.policies.admission import Refusal
 from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import accepted_keys, access_rules
@@ -128,6 +129,7 @@ class Routes:
         self.webhooks = webhook_sender(config, metrics, reporting.hand_over)
         self._reporting = reporting
         self._config = config
+        self._voices: list[str] = []
         self._upstream: Upstream | None = None
         if config.upstream.url is not None:
             self._upstream = Upstream(config.upstream, os.environ, config.source, metrics.registry)
@@ -230,6 +232,7 @@ class Routes:
             self._config, self._agents, self._upstream, self.kept, self.webhooks, self._reporting
         )
         open_call = calls.opener(services)
+        self._voices = list(known_voices(services.speaking.synthesizer).as_asked().names)
         self.calls.ready(partial(open_call, transcribes=False), partial(open_call, transcribes=True))
 
     def loop_stalled(self, clock_s: float, lag_s: float) -> None:
@@ -322,8 +325,16 @@ class Routes:
         health = await self._server.health()
         status = 200 if health["status"] in SERVING else 503
         if not self._admission.may_see_details(request.headers, address_of(request)):
-            health = {"status": health["status"]}
-        return JSONResponse(health, status)
+            return JSONResponse({"status": health["status"]}, status)
+        return JSONResponse(health | self._choices(), status)
+
+    def _choices(self) -> dict[str, Any]:
+        """Return the agents and voices that a client may name, and if calls are kept, for the page."""
+        return {
+            "agents": list(self._agents.named),
+            "voices": self._voices,
+            "keeps_calls": self.kept is not None,
+        }
 
     async def _load(self, _: Request) -> Response:
         """Answer a load balancer: 503 with Retry-After while a new call would be refused."""

@@ -103,11 +103,31 @@ class Exchange:
         return np.concatenate([np.zeros(0, np.int16), *self.frames])
 
 
+class CallListener:
+    """Receives what both sides say while a call runs; this one ignores it."""
+
+    def on_caller(self, words: str, final: bool) -> None:
+        """Handle new words of the caller; final: the whole transcript of a turn."""
+
+    def on_agent(self, words: str) -> None:
+        """Handle new words of the agent."""
+
+    def on_response_ended(self) -> None:
+        """Handle the end of a response."""
+
+    def on_audio(self, sound: Samples) -> None:
+        """Handle audio of the agent [n] at 24 kHz."""
+
+
+IGNORED = CallListener()
+
+
 class LocalCaller:
     """Client of a session in this process: records notifications and audio."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], listener: CallListener = IGNORED) -> None:
         self._clock = clock
+        self._listener = listener
         self._open_turns: set[str] = set()
         self._response_id: str | None = None
         self.exchange = Exchange()
@@ -128,6 +148,9 @@ class LocalCaller:
             case notify.NotifyTranscript(item_id, text, final=True):
                 self._open_turns.discard(item_id)
                 exchange.understood.append(text)
+                self._listener.on_caller(text, final=True)
+            case notify.NotifyTranscript(text=text):
+                self._listener.on_caller(text, final=False)
             case notify.NotifyTranscriptFailed(item_id, reason):
                 self._open_turns.discard(item_id)
                 exchange.failures.append(reason)
@@ -137,11 +160,13 @@ class LocalCaller:
                 exchange.responses.append(PlayedResponse())
             case notify.NotifyResponseText(text=text):
                 exchange.answered[-1] += text
+                self._listener.on_agent(text)
             case notify.NotifyItemDone(ToolCallItem(call=call)):
                 exchange.tools.append(f"{call.name}({call.arguments})")
             case notify.NotifyItemDone(ToolOutputItem(output=output)):
                 exchange.tools.append(f"-> {output}")
             case notify.NotifyResponseEnded(status=status, reason=reason, false_end=false_end):
+                self._listener.on_response_ended()
                 self._response_id = None
                 if exchange.responses:
                     exchange.responses[-1].cut = status == "cancelled"
@@ -155,6 +180,7 @@ class LocalCaller:
 
     def play(self, response_id: str, frame: Samples) -> None:
         """Record 20 ms of the agent's audio."""
+        self._listener.on_audio(frame)
         self.exchange.frames.append(frame)
         if not self.exchange.responses:
             return
@@ -196,8 +222,10 @@ class LocalCall:
     agent: its code, if any. Methods raise CommandFailed after the call has ended.
     """
 
-    def __init__(self, services: Services, agent: RunningAgent | None = None) -> None:
-        self._caller = LocalCaller(services.measuring.clock)
+    def __init__(
+        self, services: Services, agent: RunningAgent | None = None, listener: CallListener = IGNORED
+    ) -> None:
+        self._caller = LocalCaller(services.measuring.clock, listener)
         settings = replace(services.settings, input_format=FORMAT, output_format=FORMAT, latency_events=True)
         self._agent = agent
         self.session = Session("local", services, settings, self._caller, agent=agent)

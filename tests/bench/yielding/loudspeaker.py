@@ -6,6 +6,8 @@ what a caller hears, including audio sent before the agent yielded.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from audio.pcm import Samples
@@ -49,6 +51,15 @@ class Loudspeaker:
             if following - end >= SILENCE_S and following > after_s:
                 return max(after_s, min(end, self._over_s) if following == np.inf else end)
         return None
+
+    def longest_gap_s(self, after_s: float) -> float:
+        """Return the longest silence between two frames, of those that end after `after_s`."""
+        gaps = [
+            following - begin - self._frame_s
+            for begin, following in pairwise(self.begins_s)
+            if following > after_s
+        ]
+        return max(gaps, default=0.0)
 
     def lowered_s(self, after_s: float, undisturbed: list[Samples]) -> float | None:
         """Return the end of audio at full volume, at or after `after_s`; None if the voice is never ducked.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from call_settings import call_settings
-from call_world import CallWorld, of, said, speech
+from call_settings import call_settings, turn_detection
+from call_world import POLICY, CallWorld, of, said, speech
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +15,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.interruption import MAX_HUM_S, MIN_WORD_S
+from voiceagent.conversation.turn.caller import BACKCHANNEL_SILENCE_S
 
 MANUAL = call_settings(turn_detection=None)
 
@@ -57,6 +60,35 @@ def test_a_candidate_holds_the_agent_and_a_backchannel_lets_it_go_on():
     world.pause(item_id, "uh huh", 5.4)
     assert of(do.RestorePlayout, world.feed(ev.TurnEnded(5.4)))
     assert world.live()
+
+
+@pytest.mark.parametrize("kind", ["semantic_vad", "server_vad"])
+@pytest.mark.parametrize(("words", "is_short"), [("mm hmm", True), ("", True), ("other", False)])
+def test_a_backchannel_over_the_agent_is_over_after_a_short_silence_in_which_the_agent_is_held(
+    kind: str, words: str, is_short: bool
+):
+    world = CallWorld(call_settings(turn_detection=turn_detection(kind=kind)), replace(POLICY, language="en"))
+    world.say("is there parking")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.InterruptionCandidate(5.2))
+    required = of(do.RequireSilence, world.pause(item_id, words, 5.4))
+    assert [command.silence_s <= BACKCHANNEL_SILENCE_S for command in required] == (
+        [is_short] if is_short or kind == "semantic_vad" else []
+    )
+    world.feed(ev.SpeechResumed(5.5))
+    assert world.live(), "the agent goes on, whatever the caller says next"
+
+
+def test_a_backchannel_that_resumes_a_turn_may_go_on():
+    world = CallWorld(
+        call_settings(turn_detection=turn_detection(kind="semantic_vad")), replace(POLICY, language="en")
+    )
+    world.say("is there")
+    world.make("Yes, there is.")
+    item_id = world.begin_speaking(2.5)
+    (required,) = of(do.RequireSilence, world.pause(item_id, "mm", 2.8))
+    assert required.silence_s > BACKCHANNEL_SILENCE_S
 
 
 def test_a_confirmed_voice_interrupts_and_the_history_ends_there():

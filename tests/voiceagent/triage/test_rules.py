@@ -107,7 +107,16 @@ def test_the_likeliest_cause_comes_first_the_unmeasured_last() -> None:
     assert len(told["causes"]) == len(RULES)
     page = as_page(findings, 60.0)
     assert page.index("The KV cache is nearly full") < page.index("Prompts are read anew")
-    assert "too little was measured" in page
+    assert page.count("<section") == 2
+    summary = f"<summary>{len(RULES) - 2} with too little measured</summary>"
+    assert page.index("Prompts are read anew") < page.index(summary) < page.index("too little measured</td>")
+
+
+def test_what_is_well_is_one_line_of_the_page() -> None:
+    findings = judge(Window(NOTHING, {("voiceagent_llm_cache_usage", frozenset()): 0.3}))
+    page = as_page(findings, 60.0)
+    assert "Nothing is beyond its limit" in page and "<section" not in page
+    assert f"<summary>1 well, {len(RULES) - 1} with too little measured</summary>" in page
 
 
 def turn(outcome: Outcome, *stages: StageName, late: bool = False) -> TurnReport:

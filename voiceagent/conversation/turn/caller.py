@@ -33,6 +33,11 @@ ANSWER_S = 0.4
 """Maximum extension of a turn while its answer has no audio yet: there would be silence anyway, and this way
 the caller may continue the turn.
 """
+BACKCHANNEL_SILENCE_S = 0.16
+"""Endpointing delay after a backchannel over the agent: that of a turn that is certainly over. The delay by
+probability held the agent for up to 2 s, as an "mm hmm" sounds unfinished. Words after it are a turn of their
+own.
+"""
 PAUSE_S = 0.25
 """Minimum silence that counts as a pause, longer than the closure of a consonant."""
 
@@ -282,6 +287,21 @@ def decide_end_of_turn(turn: CallerTurn, agent: str, eagerness: Eagerness, polic
         longest_pause_s=max(turn.pauses_s, default=0.0),
     )
     return judge(evidence, language_of(policy.language), eagerness)
+
+
+def shorten_backchannel_delay(
+    turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy
+) -> list[Command]:
+    """Set the endpointing delay after a backchannel over the agent, whose playout waits for the turn's end.
+
+    agent: see `decide_end_of_turn`.
+    """
+    if not isinstance(turn.phase, Paused):
+        return []
+    decision = decide_end_of_turn(turn, agent, eagerness, policy)
+    turn.phase = replace(turn.phase, rule=decision.rule)
+    shortened = replace(decision, silence_s=min(decision.silence_s, BACKCHANNEL_SILENCE_S))
+    return [RequireSilence(turn.item_id, shortened)]
 
 
 def set_endpointing_delay(
