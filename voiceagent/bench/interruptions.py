@@ -18,7 +18,6 @@ from rich.progress import Progress
 from rich.table import Table
 
 from audio.pcm import Samples
-from audio.recognizers import Recognizer
 from voiceagent.bench.interruption_material import Caller, Over, interruptions, noises, read_callers
 from voiceagent.bench.material import Material
 from voiceagent.bench.people.conditions import Condition
@@ -29,7 +28,7 @@ from voiceagent.bench.speakerphone import Telephone
 from voiceagent.bench.spoken_over import SpokenOver, Turn, speak_over
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
-from voiceagent.engines.build import build_engine
+from voiceagent.server.recognizer_vocabulary import build_recognizer_alone
 from voiceagent.server.startup import build_engines, started
 from voiceagent.session.services import Services
 from voiceagent.telemetry.log import configure_log
@@ -177,10 +176,7 @@ async def _services(config: Config, plan: Plan) -> AsyncIterator[Services]:
         async with started(config, build_engines(config), Metrics()) as (services, _):
             yield services
         return
-    recognizer: Recognizer = build_engine(
-        "recognizer", config.recognizer, config.source, language=config.agent.language
-    )
-    async with quick_services(config, recognizer) as quick:
+    async with quick_services(config, build_recognizer_alone(config)) as quick:
         yield quick
 
 
