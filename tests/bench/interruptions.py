@@ -25,7 +25,6 @@ from yielding.speakerphone import EchoSuppressor, Speakerphone, Telephone
 from yielding.spoken_over import SpokenOver, Turn, speak_over
 
 from audio.pcm import Samples
-from audio.recognizers import Recognizer
 from voiceagent.bench.material import Material
 from voiceagent.bench.options import add_measurement
 from voiceagent.bench.people.conditions import Condition, parse_conditions
@@ -37,7 +36,7 @@ from voiceagent.cli.main import run_command
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo import MATERIAL
-from voiceagent.engines.build import build_engine
+from voiceagent.server.recognizer_vocabulary import build_recognizer_alone
 from voiceagent.server.startup import build_engines, started
 from voiceagent.session.services import Services
 from voiceagent.telemetry.log import configure_log
@@ -252,10 +251,7 @@ async def _services(config: Config, plan: Plan) -> AsyncIterator[Services]:
         async with started(config, build_engines(config), Metrics()) as (services, _):
             yield services
         return
-    recognizer: Recognizer = build_engine(
-        "recognizer", config.recognizer, config.source, language=config.agent.language
-    )
-    async with quick_services(config, recognizer) as quick:
+    async with quick_services(config, build_recognizer_alone(config)) as quick:
         yield quick
 
 

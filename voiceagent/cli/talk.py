@@ -31,7 +31,7 @@ from voiceagent.cli.remote_call import connected, remote_call
 from voiceagent.cli.transcribe import transcripts
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.engines.build import build_engine
+from voiceagent.server.recognizer_vocabulary import build_recognizer_alone
 from voiceagent.server.startup import build_engines, started
 from voiceagent.telemetry.log import configure_log, printable
 from voiceagent.telemetry.metrics import Metrics
@@ -154,7 +154,7 @@ async def _call_by_phone(
     config: Config, script: CallScript, questions: Sequence[Recording]
 ) -> list[Exchange]:
     """Call by phone. Only audio is available, so the configured recognizer transcribes the answers."""
-    recognizer = build_engine("recognizer", config.recognizer, config.source, language=config.agent.language)
+    recognizer = build_recognizer_alone(config)
     async with phone_call(script.url, "" if script.model == DEFAULT_MODEL else script.model) as call:
         exchanges = [await call.say(question.sound) for question in questions]
     heard = [

@@ -15,7 +15,7 @@ from audio.detection.voiced_spans import utterances
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
 from voiceagent.config.tables import Config
-from voiceagent.engines.build import build_engine
+from voiceagent.server.recognizer_vocabulary import build_recognizer_alone
 from voiceagent.transports.local_call import Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
@@ -33,7 +33,7 @@ def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
     Only spans with a voice are recognized: given silence, noise or music, models invent words. Raises
     CommandFailed if a recording cannot be read or the recognizer fails; ConfigError.
     """
-    recognizer = build_engine("recognizer", config.recognizer, config.source, language=config.agent.language)
+    recognizer = build_recognizer_alone(config)
     recordings = read_recordings(paths, SAMPLE_RATE_HZ)
     texts = asyncio.run(transcripts(recognizer, recordings))
     if as_json:

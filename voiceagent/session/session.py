@@ -58,6 +58,7 @@ class ToolTimes:
         if asked_s is not None:
             self._seconds.observe(self._clock() - asked_s)
 
+
 MAX_UNJUDGED_S = 15.0
 """Concealment of lost packets is dropped while more audio than this waits for voice detection. It is exempt
 from the rate limit, and a client that sends much too fast loses many packets. The front end holds 60 s, of

@@ -9,8 +9,13 @@ import pytest
 from llmcore.engine import Tool
 from voiceagent.agents.load import agent_vocabulary
 from voiceagent.agents.vocabulary import MAX_WORDS, vocabulary
-from voiceagent.config.tables import load
-from voiceagent.server.startup import with_vocabulary
+from voiceagent.cli.transcribe import transcribe
+from voiceagent.config.tables import Config, load
+from voiceagent.engines.config import EngineConfig
+from voiceagent.server import recognizer_vocabulary, startup
+from voiceagent.server.recognizer_vocabulary import with_vocabulary
+from voiceagent.server.startup import build_recognizer
+from voiceagent.telemetry.metrics import Metrics
 
 ORDER = Tool(
     "order_drink",
@@ -53,13 +58,52 @@ def test_long_instructions_are_bounded() -> None:
 def test_recognizer_gets_it_unless_its_table_says_otherwise(
     tmp_path: Path, recognizer: str, given: bool
 ) -> None:
-    path = tmp_path / "agent.toml"
-    path.write_text(
-        '[agent]\ninstructions = "You book a checkup."\n[llm]\nengine = "echo"\n[synthesizer]\n'
-        f'engine = "espeak"\n[recognizer]\n{recognizer}\n'
-    )
-    config = load(path)
+    config = _booking(tmp_path, recognizer)
     options = with_vocabulary(config, config.recognizer).options
     words = agent_vocabulary(config.agent, config.instructions(), config.source)
     assert "checkup" in words
     assert (options.get("vocabulary") == words) is given
+
+
+class _Built(Exception):
+    """Raised in place of building an engine."""
+
+
+@pytest.fixture
+def vocabularies(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Vocabularies of the recognizers that were to be built, none of which is."""
+    found: list[tuple[str, ...]] = []
+
+    def build(stage: str, table: EngineConfig, *_: object, **__: object) -> None:
+        found.append(table.options.get("vocabulary", ()))
+        if table.engine == "moonshine":
+            raise _Built
+
+    for module in (recognizer_vocabulary, startup):
+        monkeypatch.setattr(module, "build_engine", build)
+    return found
+
+
+def test_fallback_recognizer_gets_it_too(tmp_path: Path, vocabularies: list[tuple[str, ...]]) -> None:
+    config = _booking(tmp_path, 'engine = "pocketsphinx"\n[recognizer_fallback]\nengine = "moonshine"')
+    with pytest.raises(_Built):
+        build_recognizer(config, Metrics())
+    primary, fallback = vocabularies
+    assert not primary
+    assert "checkup" in fallback
+
+
+def test_recordings_are_transcribed_with_it(tmp_path: Path, vocabularies: list[tuple[str, ...]]) -> None:
+    with pytest.raises(_Built):
+        transcribe(_booking(tmp_path, 'engine = "moonshine"'), [], as_json=False)
+    assert "checkup" in vocabularies[0]
+
+
+def _booking(folder: Path, recognizer: str) -> Config:
+    """Return a configuration whose agent books a checkup."""
+    path = folder / "agent.toml"
+    path.write_text(
+        '[agent]\ninstructions = "You book a checkup."\n[llm]\nengine = "echo"\n[synthesizer]\n'
+        f'engine = "espeak"\n[recognizer]\n{recognizer}\n'
+    )
+    return load(path)

@@ -21,9 +21,9 @@ from voiceagent.bench.people.material import Clip
 from voiceagent.bench.people.outcome import AgentSound, Outcome
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import Config
-from voiceagent.engines.build import build_engine
 from voiceagent.engines.engines import Engines
-from voiceagent.server.startup import compose, with_vocabulary
+from voiceagent.server.recognizer_vocabulary import build_recognizer_alone
+from voiceagent.server.startup import compose
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall
@@ -104,12 +104,7 @@ def run_offline(config: Config, clips: Sequence[Clip], done: Done, answer_s: flo
 
     Raises CommandFailed, ConfigError, RecognizerError.
     """
-    recognizer: Recognizer = build_engine(
-        "recognizer",
-        with_vocabulary(config, config.recognizer),
-        config.source,
-        language=config.agent.language,
-    )
+    recognizer = build_recognizer_alone(config)
     return run_virtually(_run(config, recognizer, clips, done, answer_s), DECODING_S)
 
 

@@ -53,6 +53,12 @@ LONG_TURN_DOUBT = 0.3
 transcript cannot be trusted to ask or to be complete. 16 % of 342 pauses in narration have as much, and 0.3 %
 of 323 ends of orders and questions.
 """
+STORY_WORDS = (16, 24)
+"""Words from which a turn that tells and does not ask may be a story, and with which it is one. Shorter
+statements are often whole orders.
+"""
+STORY_OPENNESS = 2.9
+"""Openness of a story, and of a turn that the caller holds after a false end: 1.0 s of silence."""
 NEUTRAL_AUDIO_LOG_ODDS = 1.0
 """Log-odds of the audio that carry no information, between the means of 127 pauses of people that went on,
 0.0, and of 353 ends, 2.4.
@@ -72,7 +78,8 @@ class TurnEvidence:
     neither. dictation: possible digits of a number that the agent asked for, empty for a name or the like;
     None without dictation, as far as the agent's code says. llm: contribution of the LLM's score of this
     text, in nats (`llm_end.py`); None if unknown. before: the recognizer's previous hypothesis.
-    longest_pause_s: of those pauses, 0 for none.
+    longest_pause_s: of those pauses, 0 for none. resumed: the caller continued after a false end, in this
+    turn or one shortly before it. hesitates: the voice after a false end has no words.
     """
 
     text: str
@@ -84,6 +91,8 @@ class TurnEvidence:
     llm: float | None = None
     before: str = ""
     longest_pause_s: float = 0.0
+    resumed: bool = False
+    hesitates: bool = False
 
 
 Observed = dict[str, float]
@@ -137,12 +146,22 @@ def openness(evidence: TurnEvidence, observed: Observed) -> float:
     """Return the openness of a turn: 0 if `Silences.certain_s` may end it, 1 if `even_s` is the minimum
     silence, 2 for as much more again; 0 after numbers.
     """
+    if evidence.hesitates:
+        return STORY_OPENNESS
     if "tells" not in observed:
         return 0.0
-    words, (least, most) = len(evidence.text.split()), LONG_WORDS
+    words = len(evidence.text.split())
     doubt = observed.get("doubt", 0.0) if words > BRIEF_WORDS else 0.0
-    talks = _clamp(max((words - least) / (most - least), doubt / LONG_TURN_DOUBT), 0, 1)
-    return max(_open_mark(evidence, observed), LONG_TURN_OPENNESS * talks)
+    talks = max(_share(words, LONG_WORDS), min(doubt / LONG_TURN_DOUBT, 1))
+    opened = max(_open_mark(evidence, observed), LONG_TURN_OPENNESS * talks)
+    return opened + (STORY_OPENNESS - opened) * _tells_story(evidence, observed, words)
+
+
+def _tells_story(evidence: TurnEvidence, observed: Observed, words: int) -> float:
+    """Return how far a turn is a story, whose sentences end at pauses too: 0 to 1."""
+    # who was answered too early pauses again, in short statements too
+    is_long = 1.0 if evidence.resumed else _share(words, STORY_WORDS)
+    return is_long * (1 - min(observed["asks"] / MIN_ASKS, 1.0))
 
 
 def _open_mark(evidence: TurnEvidence, observed: Observed) -> float:
@@ -213,6 +232,12 @@ def _by_punctuation(text: str) -> Observed:
     if text == text.lower():
         return {}
     return {"no stop": 1.0} if text[-1].isalnum() else {"comma": 1.0}
+
+
+def _share(value: float, bounds: tuple[float, float]) -> float:
+    """Return the position of a value between two bounds, 0 to 1."""
+    least, most = bounds
+    return _clamp((value - least) / (most - least), 0, 1)
 
 
 def _clamp(value: float, least: float, most: float) -> float:

@@ -251,9 +251,7 @@ class WebRtcCall:
         if key and self._wire.connected:
             self._keys += 1
             if self._keys > self._limits.max_dtmf_digits:
-                message = (
-                    f"more than {self._limits.max_dtmf_digits} keys were pressed"
-                )
+                message = f"more than {self._limits.max_dtmf_digits} keys were pressed"
                 self._connection.end(Ending(message, "too_much_input", 1008))
             else:
                 self._call.press(key, round(time.time()))

@@ -303,6 +303,43 @@ def test_who_is_hardly_understood_may_pause_whatever_he_seems_to_ask() -> None:
     assert clear == brief == SILENCES["auto"].certain_s < unsure < hardly == pytest.approx(0.8, abs=0.01)
 
 
+STORY = "So then we went to the market and it was closed."
+STORY_S = 1.0
+
+
+def test_long_story_may_pause_however_complete_it_seems() -> None:
+    long = " ".join([STORY] * 3)
+    said = (STORY, long, f"{long} Can I have a table for two?")
+    silences = [judge(TurnEvidence(text, probability=0.99), ENGLISH).silence_s for text in said]
+    short, told, asked = silences
+    assert max(short, asked) < told == pytest.approx(STORY_S, abs=0.01)
+
+
+@given(TEXTS, st.floats(0, 1), st.sampled_from(sorted(SILENCES)))
+def test_caller_who_was_answered_too_early_never_waits_less(text: str, sound: float, eagerness) -> None:
+    first, resumed = (
+        judge(TurnEvidence(text, probability=sound, resumed=resumed), ENGLISH, eagerness).silence_s
+        for resumed in (False, True)
+    )
+    assert first <= resumed + 1e-9
+
+
+@pytest.mark.parametrize(("text", "told"), [(STORY, True), ("Where can I park?", False)])
+def test_caller_who_was_answered_too_early_may_pause_in_a_story(text: str, told: bool) -> None:
+    first, resumed = (
+        judge(TurnEvidence(text, probability=0.99, resumed=resumed), ENGLISH).silence_s
+        for resumed in (False, True)
+    )
+    assert resumed == (pytest.approx(STORY_S, abs=0.01) if told else first)
+
+
+@given(TEXTS)
+def test_hesitation_after_a_false_end_holds_the_turn(text: str) -> None:
+    held = judge(TurnEvidence(text, resumed=True, hesitates=True), ENGLISH)
+    if held.rule == "probability":
+        assert held.silence_s >= STORY_S
+
+
 def test_a_comma_does_not_hold_up_a_number_that_is_whole() -> None:
     said = [judge(TurnEvidence(f"555 123 4567{mark}"), ENGLISH).silence_s for mark in (".", ",")]
     assert said == [SILENCES["auto"].certain_s] * 2
