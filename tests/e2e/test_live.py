@@ -227,3 +227,21 @@ async def test_server_that_keeps_nothing_says_so(tmp_path: Path) -> None:
         with pytest.raises(APIStatusError) as caught:
             await sdk.live.sessions.refer("live_1", target_uri="tel:+14155550123")
         assert caught.value.code == "not_supported"
+
+
+async def test_sidebands_and_hangup_reach_a_session_of_another_worker(tmp_path: Path) -> None:
+    """Connections are in either worker: of six, some are in the session's and some are not."""
+    async with keeping(tmp_path, "[server]\nworkers = 2\n") as sdk, sdk.live.connect() as connection:
+        caller = LiveCaller(connection)
+        await connection.session.start(session={"model": "gpt-live-1"})
+        session_id = (await caller.until("session.started"))["session"]["id"]
+        for number in range(6):
+            async with sdk.live.sideband.connect(session_id=session_id) as attached:
+                sideband = LiveCaller(attached)
+                await sideband.until("session.started")
+                event_id = f"e{number}"
+                await attached.session.input_audio.mute(event_id=event_id)
+                await sideband.until("session.input_audio.muted", client_event_id=event_id)
+                await caller.until("session.input_audio.muted", client_event_id=event_id)
+        await sdk.live.sessions.hangup(session_id)
+        assert (await caller.until("session.closed"))["reason"] == "close_requested"

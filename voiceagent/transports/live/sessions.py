@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from voiceagent.access.access_control import Admission, Admitted, CallAsked
-from voiceagent.access.requester import NotAdmitted
+from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import Call, OpenCall, new_id
@@ -119,10 +118,3 @@ class LiveSessions:
             return False
         session.end()
         return True
-
-
-def check_secret(caller: Admitted) -> None:
-    """Raise NotAdmitted for a client secret with a Realtime session, which cannot be enforced here."""
-    if caller.session:
-        message = "this client secret prescribes a session of the Realtime API; it opens no Live session"
-        raise NotAdmitted(403, "wrong_client_secret", message)

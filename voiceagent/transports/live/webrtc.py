@@ -23,7 +23,8 @@ from voiceagent.transports.live.client import LiveClient
 from voiceagent.transports.live.protocol.client_events import SessionStart
 from voiceagent.transports.live.protocol.permissions import Permissions
 from voiceagent.transports.live.protocol.session_object import MediaSessionConfig
-from voiceagent.transports.live.sessions import LiveSessions, Start, check_secret
+from voiceagent.transports.live.secrets import prescribed
+from voiceagent.transports.live.sessions import LiveSessions, Start
 from voiceagent.transports.realtime.http import to_object
 from voiceagent.transports.realtime.protocol.errors import Wire, from_validation
 from voiceagent.transports.realtime.protocol.limits import check_object
@@ -69,7 +70,10 @@ class LiveWebRtcEndpoint:
     async def create(self, request: Request) -> Response:
         """Answer an offer. Raise NotAdmitted, CallRefused, RequestError."""
         caller = await self._admit(request)
+        fields = prescribed(caller)
         document = to_object(await request.body(), "the body", self._limits)
+        if fields and isinstance(document.setdefault("session", {}), dict):
+            document["session"] |= fields
         if isinstance(session := document.get("session"), dict):
             check_object(session, "session", self._limits)
         try:
@@ -82,9 +86,7 @@ class LiveWebRtcEndpoint:
     async def _admit(self, request: Request) -> Admitted:
         peer = address_of(request)
         await self._admission.learn(request.headers, peer)
-        caller = self._admission.admit(request.headers, peer)
-        check_secret(caller)
-        return caller
+        return self._admission.admit(request.headers, peer)
 
     async def answer(self, request: Request, caller: Admitted, start: Start, offer: str) -> Response:
         """Start a session and answer the offer. Raise NotAdmitted, CallRefused, RequestError."""

@@ -20,7 +20,8 @@ from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.live.client import LiveClient
 from voiceagent.transports.live.protocol.client_events import SessionStart
 from voiceagent.transports.live.protocol.decode import decode
-from voiceagent.transports.live.sessions import LiveSessions, Start, check_secret
+from voiceagent.transports.live.secrets import refuse_prescribed
+from voiceagent.transports.live.sessions import LiveSessions, Start
 from voiceagent.transports.realtime.http import deny
 from voiceagent.transports.realtime.protocol.encode import to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
@@ -59,7 +60,7 @@ class LiveEndpoint:
         await self._admission.learn(websocket.headers, address_of(websocket))
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
-            check_secret(caller)
+            refuse_prescribed(caller)
         except NotAdmitted as refused:
             await deny(websocket, refused.status, refused.code, str(refused))
             return
@@ -95,6 +96,7 @@ class LiveEndpoint:
         session_id = websocket.path_params["session_id"]
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
+            refuse_prescribed(caller)
         except NotAdmitted as refused:
             await deny(websocket, refused.status, refused.code, str(refused))
             return

@@ -14,6 +14,7 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import new_id
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
+from voiceagent.transports.live.secrets import LIVE, check_prescribed
 from voiceagent.transports.realtime.http import to_object
 from voiceagent.transports.realtime.protocol.errors import Wire, from_validation
 from voiceagent.transports.realtime.protocol.limits import check_object
@@ -66,8 +67,12 @@ class SecretsEndpoint:
             raise from_validation(error, document) from error
         session = asked.session or {}
         check_object(session, "session", self._limits)
-        settings = merge_given(session, self._settings)
+        shown = session
+        if session.get("type") == LIVE:
+            check_prescribed(session)
+        else:
+            settings = merge_given(session, self._settings)
+            shown = show_session(new_id("sess"), settings, expires_at=0)
         secret = self._admission.new_secret(session, asked.expires_after.seconds)
         await self._share(secret)
-        shown = show_session(new_id("sess"), settings, expires_at=0)
         return JSONResponse({"value": secret.value, "expires_at": int(secret.expires_s), "session": shown})

@@ -20,6 +20,7 @@ from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.call import CallRefused, OpenCall, conversation_id, new_id
 from voiceagent.transports.connection import Connection
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
+from voiceagent.transports.live.secrets import refuse_live
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.http import deny, wants_transcription
@@ -108,6 +109,7 @@ class RealtimeEndpoint:
             await deny(websocket, 400, error.code, error.message)
 
     async def _serve_call(self, websocket: WebSocket, caller: Admitted) -> None:
+        refuse_live(caller)
         query = websocket.query_params
         transcribes = wants_transcription(query, caller.session)
         call_id = new_id("sess")

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.session.call import OpenCall, new_id
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
+from voiceagent.transports.live.secrets import refuse_live
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.http import to_object, wants_transcription
 from voiceagent.transports.realtime.protocol.errors import RequestError
@@ -63,6 +64,7 @@ class WebRtcEndpoint:
         peer = address_of(request)
         await self._admission.learn(request.headers, peer)
         caller = self._admission.admit(request.headers, peer)
+        refuse_live(caller)
         asked = await _parse_request(request, self._limits)
         call_id = new_id("rtc")
         client = WebRtcClient(call_id, self._limits.max_call_s)

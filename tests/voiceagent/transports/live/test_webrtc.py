@@ -16,10 +16,16 @@ from live_types import proved
 from openai.types.live import LiveCreateResponse
 from rtc_caller import LiveRtcCaller, rtc_calling
 from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from audio.pcm import AudioFormat
 from llmcore.engine import ToolCall
+from voiceagent.access.access_control import Admitted
+from voiceagent.access.auth import ApiKeys
+from voiceagent.access.requester import NotAdmitted
 from voiceagent.conversation import notifications as notify
+from voiceagent.transports.live.secrets import check_prescribed, refuse_live
+from voiceagent.transports.realtime.protocol.errors import RequestError
 
 pytestmark = pytest.mark.timeout(60)
 FRAME = (8000 * np.sin(np.arange(480) / 5)).astype(np.int16)
@@ -182,3 +188,38 @@ async def test_frontend_sends_and_receives_only_what_is_allowed() -> None:
             *("session.started", "info", "response.event", "error")
         ]
         assert caller.of("response.event")[0]["event"]["type"] == "response.completed"
+
+
+# ---- client secrets
+
+
+async def test_secret_restricts_the_session_and_opens_nothing_else() -> None:
+    async with serving(ApiKeys(frozenset({"owner"}))) as server:
+        received = [{"type": kind} for kind in ("session.started", "error")]
+        allowed = channel(allowed_client_events=[], allowed_server_events=received)
+        session = {"type": "live", "model": "m", "instructions": "Be brief.", **allowed}
+        key = server.admission.new_secret(session, 60).value
+        headers = {"authorization": f"Bearer {key}"}
+        wanted = {"instructions": "Be loud.", **channel(allowed_client_events="all")}
+        address = f"127.0.0.1:{server.port}"
+        async with rtc_calling(address, wanted, LiveRtcCaller, **headers) as caller:
+            assert server.call.settings.instructions == "Be brief."
+            caller.send(type="session.close", event_id="e1")
+            assert (await caller.until("error"))["error"]["code"] == "event_not_allowed"
+            for url in (server.url, f"{server.url}/{server.call.call_id}/attach"):
+                with pytest.raises(InvalidStatus) as caught:
+                    await connect(url, additional_headers=headers)
+                assert caught.value.response.status_code == 403
+        await asyncio.wait_for(server.call.gone.wait(), 30)
+
+
+def test_secret_for_a_live_session_opens_no_realtime_call() -> None:
+    with pytest.raises(NotAdmitted):
+        refuse_live(Admitted({"type": "live", "model": "m"}))
+    refuse_live(Admitted({"type": "realtime"}))
+
+
+def test_prescribed_session_is_checked_when_the_secret_is_requested() -> None:
+    with pytest.raises(RequestError) as caught:
+        check_prescribed({"type": "live", "model": "m", **channel(allowed_client_events=[1])})
+    assert caught.value.param == "session.client.data_channel.allowed_client_events[0]"

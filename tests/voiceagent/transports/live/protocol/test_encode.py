@@ -33,6 +33,7 @@ SENT = {
     "session.delegation.created",
     "response.event",
     "error",
+    "info",
 }
 NEVER_SENT = {
     "session.input_audio.append",  # reflected audio
@@ -41,7 +42,6 @@ NEVER_SENT = {
     "decision.event",
     "decision.item.created",
     "decision.item.deleted",
-    "info",
     "transport.dtmf.received",
     "transport.dtmf.send",
     "transport.dtmf.sent",
