@@ -96,8 +96,10 @@ def decoder_graph(file: OrtFile, folder: Path) -> Path:
 
     Inputs: `tokens` [texts, count], the first of each at `position` [1]; keys and values of earlier tokens,
     `past_key_0` and so on, [texts, heads, position, size], and of the audio, `sound_key_0` and so on.
+    `rated` [n] are tokens whose probability is wanted in any case.
     Outputs: the `likeliest` next tokens after each, [texts, count, LIKELIEST], the `logarithms` of their
-    probabilities, and `new_key_0` and so on, the past with the new tokens. Raises KeyError if the file is not
+    probabilities, those of the rated tokens, `of_rated` [texts, count, n], and `new_key_0` and so on, the
+    past with the new tokens. Raises KeyError if the file is not
     a decoder of Moonshine, OSError if it cannot be written.
     """
     shape = decoder_shape(file)
@@ -118,12 +120,14 @@ def decoder_graph(file: OrtFile, folder: Path) -> Path:
     inputs = [
         helper.make_tensor_value_info("tokens", TensorProto.INT64, ["texts", "count"]),
         helper.make_tensor_value_info("position", TensorProto.INT64, [1]),
+        helper.make_tensor_value_info("rated", TensorProto.INT64, ["n"]),
         *(_floats(name, ["texts", shape.heads, "past", shape.size]) for name in past),
         *(_floats(name, [1, shape.heads, "length", shape.size]) for name in sound),
     ]
     outputs = [
         helper.make_tensor_value_info("likeliest", TensorProto.INT64, ["texts", "count", LIKELIEST]),
         _floats("logarithms", ["texts", "count", LIKELIEST]),
+        _floats("of_rated", ["texts", "count", "n"]),
         *(_floats(name, ["texts", shape.heads, "all", shape.size]) for name in shape.names("new")),
     ]
     return graph.save(inputs, outputs)
@@ -163,9 +167,12 @@ def _feed_forward(graph: _MoonshineGraph, layer: int, state: str) -> str:
 
 
 def _likeliest(graph: _MoonshineGraph, logits: str) -> None:
-    """Add the outputs: the most likely tokens and the logarithms of their probabilities."""
+    """Add the outputs: the most likely tokens and the logarithms of their probabilities, and those of the
+    rated tokens.
+    """
     logarithms = graph.add("LogSoftmax", [logits], axis=-1)  # ReduceLogSumExp takes a fifth of a token's time
     count = graph.constant("count_told", np.array([LIKELIEST]))
+    graph.add_named("Gather", [logarithms, "rated"], ["of_rated"], axis=-1)
     graph.add_named("TopK", [logarithms, count], ["logarithms", "likeliest"], axis=-1)
 
 

@@ -26,12 +26,19 @@ class Flush:
     Attributes:
         number: the caller was asked for a number, so numbers are likelier than other words that sound alike.
             A recognizer may ignore this.
+        spelling: the caller was asked to spell, so letters are likelier. A recognizer may ignore this.
         silence_s: length of the silence at the end of the audio. A transcript up to well within it is
             complete.
     """
 
     number: bool = False
     silence_s: float = 0.0
+    spelling: bool = False
+
+    @property
+    def is_special(self) -> bool:
+        """True if partial hypotheses, which expect nothing, are no answer."""
+        return self.number or self.spelling
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audio.onnx.moonshine_encoder_graph import encoder_graph
 from audio.onnx.moonshine_graph import decoder_graph, decoder_shape, sound_graph
@@ -21,6 +22,7 @@ from audio.recognizers import RecognizerError
 from audio.recognizers.decoding.beam_search import Likeliest
 from audio.recognizers.low_rank import Floats, read_corrections
 
+NONE_RATED: NDArray[np.int64] = np.zeros(0, np.int64)
 KeysValues = list[Floats]
 """Attention cache of audio or of texts, by layer: keys, values, keys, ...; each [texts, heads,
 positions, size].
@@ -67,7 +69,11 @@ class EncoderDecoder:
         return known
 
     def decode_tokens(
-        self, sound: KeysValues, past: KeysValues, tokens: Sequence[Sequence[int]]
+        self,
+        sound: KeysValues,
+        past: KeysValues,
+        tokens: Sequence[Sequence[int]],
+        rated: NDArray[np.int64] = NONE_RATED,
     ) -> tuple[Likeliest, KeysValues]:
         """Process the next tokens of several texts.
 
@@ -75,14 +81,17 @@ class EncoderDecoder:
             sound: the audio's attention cache.
             past: attention cache of the texts so far, all of one length.
             tokens: the next tokens of each text, equally many.
+            rated: the only candidates, if there are any, likely or not.
 
         Returns:
             Candidates after each token, [texts, count, n], and the extended cache.
         """
         position = np.array([past[0].shape[2]])
-        inputs = {"tokens": np.array(tokens, np.int64), "position": position}
+        inputs = {"tokens": np.array(tokens, np.int64), "position": position, "rated": rated}
         inputs |= dict(zip(self._sound, sound, strict=True)) | dict(zip(self._past, past, strict=True))
-        likeliest, logarithms, *present = self._decoder.run(None, inputs)
+        likeliest, logarithms, of_rated, *present = self._decoder.run(None, inputs)
+        if len(rated):
+            return Likeliest(np.broadcast_to(rated, of_rated.shape), of_rated), present
         return Likeliest(likeliest, logarithms), present
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 from threading import Event
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
 from audio.recognizers.completeness import completeness_of
 from audio.recognizers.decoding.beam_search import BeamSearch, Expected, Likeliest
+from audio.recognizers.decoding.grammar import Grammar
 from audio.recognizers.decoding.growing_window import (
     Segment,
     last_pause,
@@ -35,7 +37,8 @@ from audio.recognizers.decoding.moonshine_vocabulary import (
 )
 from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
-from audio.recognizers.moonshine_decoder import EncoderDecoder, KeysValues
+from audio.recognizers.moonshine_decoder import NONE_RATED, EncoderDecoder, KeysValues
+from audio.recognizers.moonshine_grammars import NUMBERS, digits_grammar, is_likely, spelling_grammar
 from audio.recognizers.redecoding import Decode
 
 _FILES = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
@@ -50,11 +53,6 @@ comma; with 0.4 s nearly all get a full stop.
 _REMEMBERED = 32
 _JOINING = ("and", "or", "but", "so", "because", "if")
 _STOPS = (".", "?", "!")
-_NUMBERS = (
-    *("zero", "oh", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
-    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
-    *("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"),
-)
 _ONE_WORD_S = 0.5
 """Loud audio up to this length is one word of a number. If several words counted, a model that takes the end
 of one for another ("Three, three.", less likely by 2.2 to 2.7 nats) would prevail.
@@ -129,6 +127,7 @@ class LoadedModel:
         self.expected_numbers, self.expected_number = (
             _with_numbers(self.expected, weight, self.vocabulary, most) for most in (math.inf, 1)
         )
+        self._digits, self._spelling = digits_grammar(self.vocabulary), spelling_grammar(self.vocabulary)
         self.network = EncoderDecoder(
             encoder, decoder, adapter
         )  # last: reuses the memory freed by counting phrases
@@ -154,26 +153,30 @@ class LoadedModel:
             draft: tokens of the previous transcript.
             abandoned: stops the search early once set.
             flush: the flush to answer. If it expects a number the draft is ignored, as drafts are decoded
-                without that.
+                without that. A transcript of numbers, or of letters, that it expects may win by a grammar.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
         states = self.network.encode(sound)
         complete = None if self._completeness is None else self._completeness.probability(states[0])
-        candidates = _Candidates(self.network, self.network.cache_audio(states), [BEGIN, *draft[:max_tokens]])
+        known = self.network.cache_audio(states)
         number = flush is not None and flush.number
         search = BeamSearch(BEGIN, END, self._expected_in(sound, number))
-        steps, before = 0, [0]
+        candidates = _Candidates(self.network, known, [BEGIN, *draft[:max_tokens]])
+        steps = 0
         if 0 < len(draft) < max_tokens and not number:
             steps = _accept_draft(
                 search, draft, candidates.after_draft, flush is not None and flush.silence_s > 0.0
             )
-        while search.live and steps < max_tokens:
-            before = search.extend(candidates.likeliest([one.tokens for one in search.live], before))
-            steps += 1
-            if abandoned.is_set():
-                break
-        tokens = search.best.tokens[1:]
-        confidence = float(np.exp(search.best.logarithm / len(tokens)))
+        _finish(search, candidates, steps, max_tokens, abandoned)
+        best = search.best
+        grammar = self._grammar_of(flush)
+        if grammar is not None and not abandoned.is_set():
+            held = BeamSearch(BEGIN, END, grammar=grammar)
+            candidates = _Candidates(self.network, known, [BEGIN], grammar.tokens)
+            _finish(held, candidates, 0, max_tokens, abandoned)
+            best = held.best if is_likely(held.best, best) else best
+        tokens = best.tokens[1:]
+        confidence = float(np.exp(best.logarithm / len(tokens)))
         return Transcription([token for token in tokens if token != END], confidence, complete)
 
     def _expected_in(self, sound: Samples, number: bool) -> Expected | None:
@@ -181,6 +184,12 @@ class LoadedModel:
         if not number:
             return self.expected
         return self.expected_number if loud_s(sound) <= _ONE_WORD_S else self.expected_numbers
+
+    def _grammar_of(self, flush: Flush | None) -> Grammar | None:
+        """Return the grammar that a flush expects, None if it expects none."""
+        if flush is None or not flush.is_special:
+            return None
+        return self._spelling if flush.spelling else self._digits
 
     def text(self, tokens: list[int]) -> str:
         """Return the text of `tokens`; "" for the typical transcripts of wordless audio."""
@@ -199,17 +208,36 @@ def _accept_draft(search: BeamSearch, draft: list[int], likeliest: Likeliest, in
     return search.follow(draft[:old], likeliest.of_first(old), _NEAR_LEAD)
 
 
+def _finish(
+    search: BeamSearch, candidates: _Candidates, steps: int, max_tokens: int, abandoned: Event
+) -> None:
+    """Search until the best transcript is whole, or too long, or abandoned. steps: tokens so far."""
+    before = [0]
+    while search.live and steps < max_tokens:
+        before = search.extend(candidates.likeliest([one.tokens for one in search.live], before))
+        steps += 1
+        if abandoned.is_set():
+            break
+
+
 class _Candidates:
     """Candidates after the beginnings of a text, of which `drafted` was processed in one step.
 
-    after_draft: candidates after each beginning of the draft.
+    after_draft: candidates after each beginning of the draft. rated: the only candidates, if there are any.
     """
 
-    def __init__(self, network: EncoderDecoder, sound: KeysValues, drafted: list[int]) -> None:
+    def __init__(
+        self,
+        network: EncoderDecoder,
+        sound: KeysValues,
+        drafted: list[int],
+        rated: NDArray[np.int64] = NONE_RATED,
+    ) -> None:
         self._network = network
         self._sound = sound
         self._drafted = tuple(drafted)
-        found, self._of_draft = network.decode_tokens(sound, network.empty_cache, [drafted])
+        self._rated = rated
+        found, self._of_draft = network.decode_tokens(sound, network.empty_cache, [drafted], rated)
         self.after_draft = found.of_text(0)
         self._of_texts = self._of_draft
 
@@ -224,7 +252,8 @@ class _Candidates:
             self._of_texts = self._of_draft
             return self.after_draft.at(length - 1)
         past = [value[before, :, : length - 1] for value in self._of_texts]
-        found, self._of_texts = self._network.decode_tokens(self._sound, past, [text[-1:] for text in texts])
+        newest = [text[-1:] for text in texts]
+        found, self._of_texts = self._network.decode_tokens(self._sound, past, newest, self._rated)
         return found.after_last()
 
 
@@ -237,6 +266,7 @@ class Utterance:
         self._earlier: deque[tuple[int, str]] = deque(
             maxlen=_REMEMBERED
         )  # earlier lengths and transcripts of that piece
+        self._expecting: Flush | None = None
 
     def decode(
         self, sound: Samples, before: str, abandoned: Event, flush: Flush | None = None
@@ -251,6 +281,9 @@ class Utterance:
         """
         segments = []
         begin = 0
+        if flush is not None and flush.is_special:  # later partial hypotheses of this turn, too
+            self._expecting = Flush(flush.number, spelling=flush.spelling)
+        flush = flush or self._expecting
         draft, self._draft = self._draft, []
         for end in [*quiet_cuts(sound), len(sound)]:
             if end - begin < _MIN_SAMPLES or abandoned.is_set():
@@ -330,7 +363,7 @@ def _read_phrases(phrases: Path, weight: float, vocabulary: list[bytes]) -> Expe
 def _with_numbers(expected: Expected | None, weight: float, vocabulary: list[bytes], most: float) -> Expected:
     """Return `expected` plus number words, which count as names; at most `most` of them in a text."""
     numbers = numbers_of(vocabulary)
-    words = (word for number in _NUMBERS for word in (number, number.capitalize()))
+    words = (word for number in NUMBERS for word in (number, number.capitalize()))
     said = {tuple(tokens_of(word, numbers)) for word in words}
     expected = expected or Expected(weight)
     names = expected.names or Names({}, word_insides(vocabulary))

@@ -242,7 +242,7 @@ class RedecodingRecognizer:
 
 def _needs_decoding(window: GrowingWindow, flush: Flush | None) -> bool:
     """Return True if the window must be decoded to answer the flush."""
-    if flush is None or flush.number:  # partial hypotheses are decoded without expecting a number
+    if flush is None or flush.is_special:  # partial hypotheses are decoded without expecting anything
         return True
     return window.is_changed(flush.silence_s)
 
@@ -266,7 +266,7 @@ class _Utterance:
 class _PartialCanceller:
     """Abandons the decoding of a partial hypothesis when a flush would have to wait for it.
 
-    That is the case if the flush covers more than silence after the decoded audio, or expects a number.
+    That is the case if the flush covers more than silence after the decoded audio, or expects something.
     Otherwise the decoding in progress yields the answer; but if callers share a worker it is slow, as its
     thread has low priority, so it is abandoned for any new audio.
 
@@ -294,7 +294,7 @@ class _PartialCanceller:
                     self._new_samples += len(item)
                 else:
                     silence_s = 0.0 if self._shared() else item.silence_s
-                    if item.number or self._new_samples > wordless_samples(silence_s, self._samples):
+                    if item.is_special or self._new_samples > wordless_samples(silence_s, self._samples):
                         self._abandoned.set()
                 yield item
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from voiceagent.agents.capture.dialogue import Ask, Captured, Dialogue
 from voiceagent.agents.capture.task import Task
 from voiceagent.agents.digits import DigitEntry
-from voiceagent.conversation.events import DictationBegan, SpeechRequested, TurnsClaimed
+from voiceagent.conversation.events import DictationBegan, SpeechRequested, SpellingExpected, TurnsClaimed
 from voiceagent.session.agent import AgentDoes, Pressed, ToolFailed
 
 PAUSE_S = 3.0
@@ -140,6 +140,7 @@ class CallerInput:
                     does.post(SpeechRequested(step.text))
                 if step.dictated:
                     does.post(DictationBegan(task.digits))
+                does.post(SpellingExpected(step.spelled))
                 step = await self._next_step(does, dialogue, asking, step)
         return step.value
 

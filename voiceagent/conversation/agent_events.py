@@ -99,6 +99,13 @@ class DictationBegan:
 
 
 @dataclass(frozen=True, slots=True)
+class SpellingExpected:
+    """The agent's code expects letters, until it expects none or releases the turns."""
+
+    expected: bool
+
+
+@dataclass(frozen=True, slots=True)
 class HookFailed:
     """A hook of the agent's code raised or timed out. For the call's log only.
 
@@ -120,5 +127,6 @@ AgentEvent = (
     | TurnsClaimed
     | HangUpRequested
     | DictationBegan
+    | SpellingExpected
     | HookFailed
 )

@@ -39,10 +39,13 @@ class RecognizeItem:
 
 @dataclass(frozen=True, slots=True)
 class FlushRecognition:
-    """Request a settled hypothesis of all audio so far. number: a number is expected."""
+    """Request a settled hypothesis of all audio so far. number: a number is expected. spelling: letters
+    are.
+    """
 
     item_id: str
     number: bool = False
+    spelling: bool = field(default=False, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

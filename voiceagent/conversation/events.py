@@ -32,6 +32,7 @@ from voiceagent.conversation.agent_events import HookFailed as HookFailed
 from voiceagent.conversation.agent_events import McpListed as McpListed
 from voiceagent.conversation.agent_events import ReplyRequested as ReplyRequested
 from voiceagent.conversation.agent_events import SpeechRequested as SpeechRequested
+from voiceagent.conversation.agent_events import SpellingExpected as SpellingExpected
 from voiceagent.conversation.agent_events import ToolFinished as ToolFinished
 from voiceagent.conversation.agent_events import ToolOutcome as ToolOutcome
 from voiceagent.conversation.agent_events import ToolSlow as ToolSlow

@@ -219,6 +219,8 @@ class Conversation:
                 self._answering.hang_up_after_speech(reason)
             case ev.DictationBegan(digits):
                 self._caller.dictation = digits
+            case ev.SpellingExpected(expected):
+                self._caller.spelling = expected
             case ev.HookFailed():
                 pass  # the event exists for the call's log only
         return []

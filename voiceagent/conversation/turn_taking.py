@@ -59,6 +59,7 @@ class TurnTaking:
         self.claimed, self.private = claimed, claimed and private
         if not claimed:  # the dictation is over
             self._caller.dictation = None
+            self._caller.spelling = False
 
     def on_voice(
         self, event: ev.VoiceNoticed | ev.VoiceFaded | ev.SpeechStarted, settings: CallSettings

@@ -227,8 +227,8 @@ class CommandExecutor:
                 self.listener.start_recognition(item_id, at_s, not_before_s, continues)
             case do.RecognizeItem(item_id, sound):
                 self.listener.recognize_item(item_id, sound)
-            case do.FlushRecognition(item_id, number):
-                self.listener.flush_recognition(item_id, number)
+            case do.FlushRecognition(item_id, number, spelling):
+                self.listener.flush_recognition(item_id, number, spelling)
             case do.RequireSilence():
                 self.listener.require_silence(command.decision.silence_s, command.more_s)
             case do.JudgeTurn(item_id):

@@ -324,12 +324,12 @@ class Listener:
         recognition.flush(Flush())
         self._monitor.start_timeout(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
 
-    def flush_recognition(self, item_id: str, number: bool) -> None:
-        """Request a settled hypothesis of the turn. number: see `Flush`."""
+    def flush_recognition(self, item_id: str, number: bool, spelling: bool = False) -> None:
+        """Request a settled hypothesis of the turn. number, spelling: see `Flush`."""
         if self._settings.turn_detection is None:
             self._drain()  # a committed turn ends where the client says, not with a window
         if recognition := self._recognitions.get(item_id):
-            recognition.flush(Flush(number, self._silence_s))
+            recognition.flush(Flush(number, self._silence_s, spelling))
             self._monitor.start_timeout(
                 item_id, "recognizer", "settled words", self._monitor.limits.transcript_s
             )

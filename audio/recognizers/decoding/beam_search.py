@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from audio.recognizers.decoding.grammar import Grammar
 from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import PhraseBias
 
@@ -22,6 +23,9 @@ WIDTH_EXPECTING, _MAX_DISTANCE_EXPECTING = 5, 3.0
 """With likely phrases: they decide among whole texts, of which a wider beam finds more, at hardly more cost,
 as texts far behind are dropped sooner.
 """
+WIDTH_HELD, _MAX_DISTANCE_HELD = 8, 8.0
+_TOKEN_HELD = 0.75
+"""With a grammar. The last is the score of a token, in nats."""
 _MAX_DISTANCE = 4.0  # maximum distance from the best, in nats
 CLEAR_LEAD = 0.3
 """Lead over the next candidate, in nats, with which a token is clearly the most likely: by a third. Smaller
@@ -97,16 +101,22 @@ class BeamSearch:
         begin: token of the begin mark.
         end: token of the end mark.
         expected: likely phrases; None for none.
+        grammar: the search finds only texts that it allows; None for any.
     """
 
-    def __init__(self, begin: int, end: int, expected: Expected | None = None) -> None:
+    def __init__(
+        self, begin: int, end: int, expected: Expected | None = None, grammar: Grammar | None = None
+    ) -> None:
         self._end = end
+        self._grammar = grammar
         self._sentences = None if expected is None else expected.sentences
         self._names = None if expected is None else expected.names
         self._weight = 0.0 if expected is None else expected.weight
         self._width, self._max_distance, self._near = WIDTH, _MAX_DISTANCE, 0.0
         if expected is not None:
             self._width, self._max_distance, self._near = WIDTH_EXPECTING, _MAX_DISTANCE_EXPECTING, _NEAR
+        if grammar is not None:  # its likeliest text may begin unlikely
+            self._width, self._max_distance = WIDTH_HELD, _MAX_DISTANCE_HELD
         self._whole: list[Beginning] = []
         self.live = [Beginning((begin,))]
 
@@ -130,11 +140,14 @@ class BeamSearch:
             for at, (beginning, tokens, logarithms) in enumerate(rows)
             for one in self._candidates(beginning, tokens, logarithms)
         ]
+        if not longer:
+            self.live = []
+            return []
         longer.sort(key=lambda pair: pair[0].score, reverse=True)
         min_score = longer[0][0].score - self._max_distance
         kept = [(one, at) for one, at in longer[: self._width] if one.score >= min_score]
         self._whole += [one for one, _ in kept if one.tokens[-1] == self._end]
-        if self._whole:  # extending a beginning hardly ever improves its score
+        if self._whole and self._grammar is None:  # extending a beginning hardly ever improves its score
             min_score = max(one.score for one in self._whole) - self._near
         kept = [(one, at) for one, at in kept if one.tokens[-1] != self._end and one.score >= min_score]
         self.live = [one for one, _ in kept]
@@ -164,6 +177,10 @@ class BeamSearch:
     def _candidates(
         self, beginning: Beginning, tokens: list[int], logarithms: list[float]
     ) -> list[Beginning]:
+        if self._grammar is not None:
+            allowed = self._grammar.allowed(beginning.tokens[1:])
+            both = [pair for pair in zip(tokens, logarithms, strict=True) if pair[0] in allowed]
+            tokens, logarithms = [token for token, _ in both], [logarithm for _, logarithm in both]
         expected = [0.0] * len(tokens)
         if self._sentences is not None:
             expected = self._sentences.logarithms(beginning.tokens, tokens)
@@ -180,7 +197,13 @@ class BeamSearch:
         return Beginning(tokens, score, logarithm, of_sentences)
 
     def _final_score(self, whole: Beginning) -> float:
-        """Return the score among whole texts; likely sentences count only if the text is near them."""
+        """Return the score among whole texts; likely sentences count only if the text is near them.
+
+        With a grammar each token counts for itself, too: otherwise one wrong word would win over many right
+        ones, as each of these costs something.
+        """
+        if self._grammar is not None:
+            return whole.logarithm + _TOKEN_HELD * len(whole.tokens)
         evidence = 0.0 if self._sentences is None else self._sentences.evidence(whole.tokens)
         return whole.logarithm + self._weight * (evidence + self._name_score(whole.tokens))
 

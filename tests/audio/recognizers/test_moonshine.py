@@ -25,6 +25,7 @@ from audio.recognizers.moonshine_model import LoadedModel, Transcription, Uttera
 from audio.resample import resample
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.end_of_turn.evidence import SURE
+from voiceagent.conversation.words import words_of
 from voiceagent.scores.word_errors import edit_distance
 
 
@@ -384,3 +385,32 @@ def test_little_that_is_behind_a_pause_is_left_where_it_is() -> None:
 
 def test_a_pause_behind_which_words_are_heard_parts_nothing() -> None:
     assert words_of_each(HUM, PAUSE[: SAMPLE_RATE_HZ // 2], HUM) == [[10], [10], [20]]
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+async def test_digits_that_are_misheard_are_digits_where_a_number_is_expected(model: LoadedModel) -> None:
+    sound = await said("Nine nine.")
+    free, held = (model.open()(sound, "", Event(), flush)[0].text for flush in (Flush(), Flush(number=True)))
+    assert words_of(free) != ("nine", "nine")
+    assert words_of(held) == ("nine", "nine")
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+async def test_letters_are_heard_where_spelling_is_expected(model: LoadedModel) -> None:
+    sound = await said("Bravo Oscar Bravo four two at outlook dot com")
+    free, held = (
+        model.open()(sound, "", Event(), flush)[0].text for flush in (Flush(), Flush(spelling=True))
+    )
+    assert words_of(free) != words_of(held)
+    assert words_of(held)[:3] == ("bravo", "oscar", "bravo")
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+@pytest.mark.parametrize("flush", [Flush(number=True), Flush(spelling=True)], ids=["number", "spelling"])
+@pytest.mark.parametrize("words", ["Never mind.", "I don't have one.", "Can you repeat that, please?", "No."])
+async def test_other_words_stay_what_they_are_where_digits_or_letters_are_expected(
+    model: LoadedModel, words: str, flush: Flush
+) -> None:
+    sound = await said(words)
+    free, held = (model.open()(sound, "", Event(), each)[0].text for each in (Flush(), flush))
+    assert words_of(held) == words_of(free)

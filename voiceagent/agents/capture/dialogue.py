@@ -21,10 +21,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Speak this text, "" for nothing, and listen. dictated: the caller dictates in groups with pauses."""
+    """Speak this text, "" for nothing, and listen. dictated: the caller dictates in groups with pauses.
+    spelled: the answer has letters.
+    """
 
     text: str
     dictated: bool
+    spelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +53,18 @@ class Dialogue(Generic[T]):
         self._rounds = self._silences = self.corrections = 0
 
     @property
+    def value(self) -> T | None:
+        """The value that was read back and awaits an answer, None if there is none."""
+        return self._value
+
+    @property
     def pauses(self) -> bool:
         """True if a short silence ends what was said so far."""
         return self._open is not None
 
     def begin(self) -> Ask:
         """Return the question."""
-        return Ask(self._task.question, self._task.dictated)
+        return Ask(self._task.question, self._task.dictated, self._spelled)
 
     def on_words(self, text: str) -> Ask | Captured[T]:
         """Handle a turn of the caller."""
@@ -162,14 +170,19 @@ class Dialogue(Generic[T]):
         """Return the newest question again; within a number, the part that is known."""
         if self._value is None and self._task.digits and self._draft:
             return Ask(self._now.words.prompts.more.format(" ".join(self._draft)), self._task.dictated)
-        return Ask(self._asked, self._dictated)
+        return Ask(self._asked, self._dictated, self._spelled)
 
     def _ask(self, text: str) -> Ask:
         self._asked = text
-        return Ask(text, self._dictated)
+        return Ask(text, self._dictated, self._spelled)
 
     def _listen(self) -> Ask:
-        return Ask("", self._dictated)
+        return Ask("", self._dictated, self._spelled)
+
+    @property
+    def _spelled(self) -> bool:
+        """True if the next answer is likely to have letters: after the first one, all may."""
+        return self._task.spelled_at_once or (self._task.spelled and self._asked != self._task.question)
 
     @property
     def _dictated(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import ClassVar
 
 from voiceagent.agents.capture.corrections import correct_text, spell_out
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
@@ -19,6 +20,8 @@ _SIMILAR = 0.4
 @dataclass(frozen=True)
 class Name(Task[str]):
     """A name with capital initials. Callers may say it, spell it, or both."""
+
+    spelled_at_once: ClassVar[bool] = True
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse words and letters: letters replace the word that they spell."""

@@ -57,6 +57,8 @@ class Task(ABC, Generic[T]):
     """The answer is dictated in groups with pauses."""
     spelled: ClassVar[bool] = True
     """If the answer is not understood, the caller is asked to spell it."""
+    spelled_at_once: ClassVar[bool] = False
+    """The question is likely to be answered by letters."""
 
     @property
     def digits(self) -> tuple[int, ...]:

@@ -41,6 +41,7 @@ _INDEPENDENT_EVENTS = (
     | ev.TurnsClaimed
     | ev.HangUpRequested
     | ev.DictationBegan
+    | ev.SpellingExpected
     | ev.HookFailed
 )
 _VOICE_EVENTS = (

@@ -49,7 +49,8 @@ class Caller:
 
     open: the turn in progress, pauses included. awaiting: turns that are over and not settled. last: the
     newest that ended by voice, not by the client's commit. dictation: the dictation that the agent's code
-    expects, see `CallerTurn`, until it is done. levels: levels of the call's voices.
+    expects, see `CallerTurn`, until it is done. spelling: the agent's code expects letters. levels:
+    levels of the call's voices.
     """
 
     def __init__(self, history: History, policy: TurnPolicy, new_id: Callable[[str], str]) -> None:
@@ -60,6 +61,7 @@ class Caller:
         self.awaiting: list[CallerTurn] = []
         self.last: CallerTurn | None = None
         self.dictation: tuple[int, ...] | None = None
+        self.spelling = False
         self.levels = VoiceLevels()
         self._committed_to_s = 0.0  # end of the newest item's audio
         self._turns_since_resumed = RESUMED_TURNS
@@ -265,7 +267,7 @@ class Caller:
         turn.recognition = replace(turn.recognition, flushes=turn.recognition.flushes + 1)
         said = self._history.last_words_of("assistant")
         number = asks_for_number(said, turn.dictation, language_of(self._policy.language))
-        return [do.FlushRecognition(turn.item_id, number)]
+        return [do.FlushRecognition(turn.item_id, number, self.spelling)]
 
 
 def _stopped(turn: CallerTurn) -> list[Command]:

@@ -16,6 +16,11 @@ NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
 QUESTION = "What is your e-mail address?"
 
 
+def ask(text: str, dictated: bool = False) -> Ask:
+    """Return a step of a task whose answer may be spelled."""
+    return Ask(text, dictated, spelled=True)
+
+
 def hold(task: Task[Any], *turns: str) -> tuple[Dialogue[Any], Ask | Captured[Any]]:
     """Return the dialogue after these turns, and its last step. "<5>" presses a key, "" is a silence."""
     dialogue = Dialogue(task, NOW)
@@ -31,7 +36,7 @@ def hold(task: Task[Any], *turns: str) -> tuple[Dialogue[Any], Ask | Captured[An
 
 def test_a_value_is_read_back_and_confirmed() -> None:
     dialogue, step = hold(Email(QUESTION), "bob at gmail dot com")
-    assert step == Ask("I have B, O, B, at gmail.com. Is that right?", dictated=False)
+    assert step == ask("I have B, O, B, at gmail.com. Is that right?", dictated=False)
     assert dialogue.on_words("Yes, that's right.") == Captured("bob@gmail.com")
     assert dialogue.corrections == 0
 
@@ -46,7 +51,7 @@ def test_a_correction_is_read_back_with_examples() -> None:
 
 def test_a_bare_no_asks_to_spell_all_of_it() -> None:
     _, step = hold(Email(QUESTION), "john at gmail dot com", "No.")
-    assert step == Ask("Sorry. Please spell it for me, letter by letter.", dictated=True)
+    assert step == ask("Sorry. Please spell it for me, letter by letter.", dictated=True)
 
 
 def test_a_new_value_replaces_the_one_that_was_read_back() -> None:
@@ -77,7 +82,7 @@ def test_a_moment_is_granted_and_is_no_answer() -> None:
 def test_a_question_back_repeats_what_was_said() -> None:
     assert hold(Email(QUESTION), "Pardon?")[1] == Ask(QUESTION, dictated=True)
     _, step = hold(Email(QUESTION), "bob at gmail dot com", "what did you say?")
-    assert step == Ask("I have B, O, B, at gmail.com. Is that right?", dictated=False)
+    assert step == ask("I have B, O, B, at gmail.com. Is that right?", dictated=False)
 
 
 def test_groups_of_a_number_are_awaited_in_silence() -> None:

@@ -1,0 +1,48 @@
+"""Transcripts that a grammar allows."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.recognizers.decoding.grammar import Grammar
+
+END, COMMA, A, B, AS, IN, JOINED = 2, 3, 10, 11, 12, 13, 20
+GRAMMAR = Grammar([(A,), (B,), (A, AS, IN), (AS, IN)], [(JOINED,)], [COMMA], END)
+
+
+def test_a_text_begins_with_a_word_and_has_at_least_one() -> None:
+    assert GRAMMAR.allowed(()) == {A, B, AS}
+
+
+def test_words_may_follow_directly_or_after_one_separator() -> None:
+    assert GRAMMAR.allowed((B,)) == {A, B, AS, JOINED, COMMA, END}
+    assert GRAMMAR.allowed((B, COMMA)) == {A, B, AS, JOINED, END}
+
+
+def test_a_word_that_has_begun_is_finished() -> None:
+    assert GRAMMAR.allowed((AS,)) == {IN}
+    assert GRAMMAR.allowed((A, AS)) == {IN}
+    assert END in GRAMMAR.allowed((A, AS, IN))
+
+
+def test_a_word_that_begins_another_may_end_or_go_on() -> None:
+    assert {AS, END} <= GRAMMAR.allowed((A,))
+
+
+def test_nothing_follows_a_text_that_is_not_allowed() -> None:
+    assert GRAMMAR.allowed((IN,)) == frozenset()
+    assert GRAMMAR.allowed((JOINED,)) == frozenset()
+    assert GRAMMAR.allowed((B, COMMA, COMMA)) == frozenset()
+
+
+@given(st.data())
+def test_each_text_can_be_finished(data: st.DataObject) -> None:
+    """Hold for each text that follows the allowed tokens: it never gets stuck, and has only known tokens."""
+    text: list[int] = []
+    for _ in range(data.draw(st.integers(1, 12))):
+        allowed = GRAMMAR.allowed(text) - {END}
+        assert allowed <= set(GRAMMAR.tokens.tolist())
+        text.append(data.draw(st.sampled_from(sorted(allowed))))
+    while END not in GRAMMAR.allowed(text):
+        text.append(min(GRAMMAR.allowed(text)))
