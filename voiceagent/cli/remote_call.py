@@ -61,7 +61,9 @@ class RemoteCall:
         """Process messages until the connection ends, then release all waits."""
         with suppress(ConnectionClosed):
             async for message in self._connection:
-                self._on_event(json.loads(message))
+                event = json.loads(message)
+                self._notify_listener(event)
+                self._on_event(event)
         self._ended = f"the server ended the call: {self._connection.close_reason or 'it broke off'}"
         if self._connection.close_code != CloseCode.NORMAL_CLOSURE:  # NORMAL_CLOSURE: the agent hung up
             self._exchange.failures.append(self._ended)
@@ -148,7 +150,6 @@ class RemoteCall:
                 self._listener.on_response_ended()
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
-        self._notify_listener(event)
         exchange = self._exchange
         match event["type"]:
             case "input_audio_buffer.speech_started":
