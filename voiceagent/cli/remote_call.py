@@ -61,7 +61,9 @@ class RemoteCall:
         """Process messages until the connection ends, then release all waits."""
         with suppress(ConnectionClosed):
             async for message in self._connection:
-                self._on_event(json.loads(message))
+                event = json.loads(message)
+                self._notify_listener(event)
+                self._on_event(event)
         self._ended = f"the server ended the call: {self._connection.close_reason or 'it broke off'}"
         if self._connection.close_code != CloseCode.NORMAL_CLOSURE:  # NORMAL_CLOSURE: the agent hung up
             self._exchange.failures.append(self._ended)
@@ -136,6 +138,17 @@ class RemoteCall:
         except ConnectionClosed:
             await asyncio.sleep(0)  # `read` reports the reason
 
+    def _notify_listener(self, event: Mapping[str, Any]) -> None:
+        match event["type"]:
+            case "conversation.item.input_audio_transcription.delta":
+                self._listener.on_caller(event["delta"], final=False)
+            case "conversation.item.input_audio_transcription.completed":
+                self._listener.on_caller(event["transcript"], final=True)
+            case "response.output_audio_transcript.delta" | "response.output_text.delta":
+                self._listener.on_agent(event["delta"])
+            case "response.done":
+                self._listener.on_response_ended()
+
     def _on_event(self, event: Mapping[str, Any]) -> None:
         exchange = self._exchange
         match event["type"]:
@@ -144,9 +157,6 @@ class RemoteCall:
             case "conversation.item.input_audio_transcription.completed":
                 self._open_turns -= 1
                 exchange.understood.append(event["transcript"])
-                self._listener.on_caller(event["transcript"], final=True)
-            case "conversation.item.input_audio_transcription.delta":
-                self._listener.on_caller(event["delta"], final=False)
             case "conversation.item.input_audio_transcription.failed":
                 self._open_turns -= 1
                 exchange.failures.append(event["error"]["message"])
@@ -157,11 +167,9 @@ class RemoteCall:
                 exchange.responses.append(PlayedResponse())
             case "response.output_audio_transcript.delta" | "response.output_text.delta" if exchange.answered:
                 exchange.answered[-1] += event["delta"]
-                self._listener.on_agent(event["delta"])
             case "response.output_audio.delta":
-                sound = np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16)
-                exchange.frames.append(sound)
-                self._listener.on_audio(sound)
+                exchange.frames.append(np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16))
+                self._listener.on_audio(exchange.frames[-1])
             case "conversation.item.done" if event["item"]["type"] == "function_call":
                 self._open_tools.add(event["item"]["call_id"])
                 exchange.tools.append(f"{event['item']['name']}({event['item']['arguments']})")
@@ -173,7 +181,6 @@ class RemoteCall:
                     TOOL_SPEECH_S, self._stop_waiting, exchange, len(exchange.tools)
                 )
             case "response.done":
-                self._listener.on_response_ended()
                 self._done(event["response"])
             case "voiceagent.latency":
                 exchange.reports.append(_report(event))
