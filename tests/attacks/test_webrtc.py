@@ -37,6 +37,13 @@ async def post(server: AttackedServer, description: str) -> httpx.Response:
         return await http.post(f"http://{server.address}/v1/realtime/calls", content=description, headers=SDP)
 
 
+async def post_live(server: AttackedServer, description: str) -> httpx.Response:
+    transport = {"type": "webrtc", "sdp": description}
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
+        url = f"http://{server.address}/v1/live/sessions"
+        return await http.post(url, json={"session": {"model": "m"}, "transport": transport})
+
+
 TOO_MUCH: dict[str, Callable[[str], str]] = {
     "candidates; allowed: at most 32": lambda sdp: sdp + _candidates(200),
     "bytes; allowed: at most 65536": lambda sdp: sdp + _candidates(16_000),
@@ -55,6 +62,14 @@ def _candidates(count: int) -> str:
 @pytest.mark.parametrize("limit", TOO_MUCH)
 async def test_an_offer_that_is_too_much_is_refused_by_its_limits_name(server: AttackedServer, limit: str):
     answer = await post(server, TOO_MUCH[limit](await offer()))
+
+    assert answer.status_code == 400
+    assert limit in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("limit", TOO_MUCH)
+async def test_live_offer_that_is_too_much_is_refused_by_its_limits_name(server: AttackedServer, limit: str):
+    answer = await post_live(server, TOO_MUCH[limit](await offer())[:200_000])
 
     assert answer.status_code == 400
     assert limit in answer.json()["error"]["message"]

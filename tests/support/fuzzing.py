@@ -47,10 +47,22 @@ REQUESTS = [
     *(f"{method} {path}" for method in ("GET", "HEAD") for path in ("/", "/health", "/metrics", "/load")),
     *(f"GET {path}" for path in ("/triage", "/triage.json", "/index.html", "/../secret", "/%2e%2e/%00")),
     "OPTIONS /v1/realtime/calls",
+    "OPTIONS /v1/live/sessions",
+    *(f"POST /v1/live/sessions/live_0/{action}" for action in ("hangup", "accept", "reject", "refer")),
+    "GET /v1/live/sessions/live_0/content",
     "POST /v1/realtime/calls/rtc_0/hangup",
     "GET /v1/realtime?call_id=rtc_0",
 ]
+_OFFER = '"transport":{"type":"webrtc","sdp":"v=0"}'
+_ALLOWED = '"allowed_client_events":["session.close"],"allowed_server_events":[{"type":"error"}]'
 BODIES = {
+    "/v1/live/sessions": [
+        (
+            "application/json",
+            f'{{"session":{{"model":"m","client":{{"data_channel":{{{_ALLOWED}}}}}}},{_OFFER}}}',
+        ),
+    ],
+    "/v1/live/sessions/live_0/fork": [("application/json", f'{{"session":{{"store":false}},{_OFFER}}}')],
     "/v1/realtime/calls": [("application/sdp", "v=0\r\n"), ("multipart/form-data; boundary=x", FORM)],
     "/v1/realtime/client_secrets": [("application/json", '{"session":{"type":"realtime"}}')],
     "/telephony/twilio/voice": [("application/x-www-form-urlencoded", "CallSid=CA0&From=%2B1555&To=b")],

@@ -1,0 +1,156 @@
+"""Waits of the Live API against the Realtime API's on the same engines, one server, calls in turn.
+
+`python tests/bench/live_waits.py [rounds]` prints, as JSON, the median wait in ms from the caller's last
+voiced sample to the first sound, over WebSocket and WebRTC, and the longest silence while a client answers a
+delegation after 2 s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+TESTS = Path(__file__).parents[1]
+sys.path.insert(0, str(TESTS / "support"))
+
+import httpx  # noqa: E402
+from recordings import recorded  # noqa: E402
+from rtc_caller import RATE_HZ, LiveRtcCaller, RtcCaller  # noqa: E402
+from served import served, serving_tools  # noqa: E402
+from websockets.asyncio.client import ClientConnection, connect  # noqa: E402
+
+from audio.pcm import Samples  # noqa: E402
+from voiceagent.bench.voiced import voice_end_s  # noqa: E402
+
+HZ = 24_000
+FRAME = 480
+AUDIBLE = 200
+"""Amplitude of a sample that is heard."""
+DELEGATED_S = 2.0
+APPEND = {"realtime": "input_audio_buffer.append", "live": "session.input_audio.append"}
+SOUND = {"realtime": "response.output_audio.delta", "live": "session.output_audio.delta"}
+
+
+async def speak(socket: ClientConnection, kind: str, voice: Samples) -> float:
+    """Say something and fall silent, in real time. Return the time of the last voiced sample."""
+    began_s = time.monotonic()
+    sound = np.concatenate([voice, np.zeros(6 * HZ, np.int16)])
+    for number, at in enumerate(range(0, len(sound), FRAME), 1):
+        data = base64.b64encode(sound[at : at + FRAME].tobytes()).decode()
+        await socket.send(json.dumps({"type": APPEND[kind], "audio": data}))
+        await asyncio.sleep(max(0.0, began_s + number * FRAME / HZ - time.monotonic()))
+    return began_s + voice_end_s(voice, HZ)
+
+
+async def websocket_wait(address: str, kind: str) -> float:
+    """Return the wait in seconds of one turn over WebSocket."""
+    path = "/v1/realtime" if kind == "realtime" else "/v1/live/sessions"
+    voice = recorded("goforward.wav", HZ)
+    async with connect(f"ws://{address}{path}") as socket:
+        if kind == "live":
+            await socket.send(json.dumps({"type": "session.start", "session": {"model": "m"}}))
+        await socket.recv()
+        began_s = time.monotonic()
+        talk = asyncio.create_task(speak(socket, kind, voice))
+        try:
+            async for message in socket:
+                event = json.loads(message)
+                if event["type"] == SOUND[kind]:
+                    return time.monotonic() - began_s - voice_end_s(voice, HZ)
+        finally:
+            talk.cancel()
+    raise AssertionError("the call ended without sound")
+
+
+async def webrtc_wait(address: str, kind: str) -> float:
+    """Return the wait in seconds of one turn over WebRTC."""
+    voice = recorded("goforward.wav", RATE_HZ)
+    async with httpx.AsyncClient(base_url=f"http://{address}", trust_env=False) as http:
+        caller = RtcCaller(http) if kind == "realtime" else LiveRtcCaller(http)
+        try:
+            await caller.connect({"model": "m"} if kind == "live" else None)
+            await caller.microphone.say(np.zeros(RATE_HZ // 2, np.int16))
+            began_s = time.monotonic()
+            talk = asyncio.create_task(
+                caller.microphone.say(np.concatenate([voice, np.zeros(5 * RATE_HZ, np.int16)]))
+            )
+            while not any(np.abs(frame.astype(np.int32)).max() > AUDIBLE for frame in caller.frames[-5:]):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)  # the frames have no event
+            talk.cancel()
+            return time.monotonic() - began_s - voice_end_s(voice, RATE_HZ)
+        finally:
+            await caller.peer.close()
+            if caller.listening is not None:
+                caller.listening.cancel()
+
+
+async def longest_silence(address: str) -> float:
+    """Return the longest silence in seconds from the caller's end to the delegated answer, over WebSocket."""
+    voice = recorded("goforward.wav", HZ)
+    heard: list[tuple[float, float]] = []
+    async with connect(f"ws://{address}/v1/live/sessions") as socket:
+        await socket.send(json.dumps({"type": "session.start", "session": {"model": "m"}}))
+        await socket.recv()
+        ended_s = time.monotonic() + voice_end_s(voice, HZ)
+        talk = asyncio.create_task(speak(socket, "live", voice))
+        answering: list[asyncio.Task[None]] = []
+        said = ""
+
+        async def answer(delegation: dict[str, Any]) -> None:
+            await asyncio.sleep(DELEGATED_S)
+            event = {"type": "session.commentary.append", "content": "sunny"}
+            await socket.send(json.dumps(event | {"delegation_id": delegation["id"]}))
+
+        async for message in socket:
+            event = json.loads(message)
+            match event["type"]:
+                case "session.delegation.created":
+                    answering.append(asyncio.create_task(answer(event["delegation"])))
+                case "session.output_audio.delta":
+                    length_s = len(base64.b64decode(event["delta"])) / 2 / HZ
+                    begin_s = max(time.monotonic(), heard[-1][1] if heard else 0.0)
+                    heard.append((begin_s, begin_s + length_s))
+                case "session.output_transcript.delta":
+                    said += event["delta"]
+                    if "sunny" in said:
+                        break
+        talk.cancel()
+    ends_s = [ended_s, *(end for _, end in heard)]
+    return max(begin - end for (begin, _), end in zip(heard, ends_s, strict=False))
+
+
+async def measure(rounds: int) -> dict[str, Any]:
+    """Return the figures of so many rounds."""
+    waits: dict[str, list[float]] = {}
+    async with served(TESTS / "bench/fixed.toml") as address:
+        for _ in range(rounds):
+            for name, wait in (("websocket", websocket_wait), ("webrtc", webrtc_wait)):
+                for kind in ("realtime", "live"):
+                    waits.setdefault(f"{name} {kind}", []).append(await wait(address, kind))
+    with tempfile.TemporaryDirectory() as folder:
+        async with serving_tools(Path(folder), "live_engine:LiveLlm") as address:
+            silences = [await longest_silence(address) for _ in range(rounds)]
+    medians = {name: round(statistics.median(each) * 1000) for name, each in waits.items()}
+    ratios = {
+        name: round(medians[f"{name} live"] / medians[f"{name} realtime"], 2)
+        for name in ("websocket", "webrtc")
+    }
+    return {
+        "wait_p50_ms": medians,
+        "live_to_realtime": ratios,
+        "longest_silence_ms": round(max(silences) * 1000),
+        "rounds": rounds,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(measure(int(sys.argv[1]) if len(sys.argv) > 1 else 5)), indent=1))
