@@ -279,7 +279,7 @@ def decide_end_of_turn(turn: CallerTurn, agent: str, eagerness: Eagerness, polic
 
 def set_endpointing_delay(
     turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, answer_awaited: bool
-) -> list[Command]:
+) -> list[RequireSilence]:
     """Set the endpointing delay of the pause in progress.
 
     agent: see `decide_end_of_turn`. answer_awaited: the answer was started and has no audio yet.

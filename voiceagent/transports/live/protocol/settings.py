@@ -126,6 +126,7 @@ def to_call_settings(live: LiveSettings, call: CallSettings) -> CallSettings:
         voice=voice or call.voice,
         transcribe=True,
         pause=_pause(live.start),
+        backchannels="all" if call.backchannels == "live" else call.backchannels,
     )
     return with_backend(live, call, instructions=True)
 
