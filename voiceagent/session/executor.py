@@ -168,9 +168,9 @@ class CommandExecutor:
         Warn, once per call, if the voice has a fixed speed, or if it does not exist. That changes nothing:
         Realtime clients name one of OpenAI's in every session.
         """
+        self._backchannels.configure(settings)
         self._reports = settings.latency_events
         self._speaker.configure(settings)
-        self._backchannels.configure(settings)
         synthesizer, wanted = self._speaking.synthesizer, settings.voice
         if settings.speed != 1.0 and not takes_speed(synthesizer) and self._is_first("speed"):
             self._log.warning("speed_not_supported", speed=settings.speed)

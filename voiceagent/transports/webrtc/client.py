@@ -44,7 +44,7 @@ class WebRtcClient:
 
     def play(self, response_id: str, frame: Samples) -> None:
         """Send audio of a response, int16 mono at 24 kHz."""
-        if response_id not in ("", self._playing):
+        if response_id != self._playing:
             self._playing = response_id
             self._put(self._encoder.encode_output_buffer("started", response_id))
             after_s = self.remote.delay_s + _FRAME_S
