@@ -203,6 +203,7 @@ class Config(LlmTables):
             temperature=self.agent.temperature,
             turn_detection=self.turn.to_detection(),
             sees_images=self.llm.sees_images,
+            backchannels=self.agent.backchannels,
         )
 
 

@@ -183,6 +183,18 @@ class PlayClip:
 
 
 @dataclass(frozen=True, slots=True)
+class PlayBackchannel:
+    """Play a prepared backchannel, outside of any response. number: of the call, from 1."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopBackchannel:
+    """Drop the part of the backchannel that was not sent."""
+
+
+@dataclass(frozen=True, slots=True)
 class FinishPlayout:
     """Mark the response's audio as complete. `PlayoutSent` and `PlayoutPlayed` follow."""
 
@@ -328,7 +340,16 @@ ListenerCommand = (
 )
 """Commands about the caller's audio."""
 
-SpeakerCommand = Play | PlayClip | FinishPlayout | DuckPlayout | HoldPlayout | RestorePlayout
+SpeakerCommand = (
+    Play
+    | PlayClip
+    | PlayBackchannel
+    | StopBackchannel
+    | FinishPlayout
+    | DuckPlayout
+    | HoldPlayout
+    | RestorePlayout
+)
 """Commands for the playout, except its end."""
 
 LlmCommand = (

@@ -16,7 +16,7 @@ from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
 from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.latency import STAGES, UNBUDGETED_STAGES, LatencyBudget
 from voiceagent.conversation.set_phrases import ENGLISH, SET_PHRASES, SetPhrases
-from voiceagent.conversation.settings import Eagerness, TurnDetection
+from voiceagent.conversation.settings import BackchannelUse, Eagerness, TurnDetection
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.words import BACKCHANNELS, MISHEARD_BACKCHANNELS, STOP_WORDS, words_of
 from voiceagent.validation.section import Duration, Seconds, Section
@@ -74,6 +74,15 @@ class AgentConfig(Section):
     """Phrases for a silent caller, one after each `turn.idle_timeout_s`."""
     goodbye: str = Field(default_factory=_phrase_default(attrgetter("goodbye")))
     """Phrase before the agent hangs up on a caller who stays silent."""
+    backchannels: BackchannelUse = "live"
+    """Calls in which the agent says a short "mhm" when the caller pauses in the middle of a turn: "live" for
+    sessions of the Live API, "all" or "off". Realtime clients over WebSocket never get one: their protocol
+    has no audio outside of responses.
+    """
+    backchannel_phrases: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        default_factory=_phrase_default(attrgetter("backchannels"))
+    )
+    """What the agent says then, in turn."""
     max_output_tokens: int = Field(default=200, ge=1)
     """Longest response, unless the client sets its own limit."""
     stop: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), max_length=4)

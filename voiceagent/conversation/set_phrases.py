@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class SetPhrases:
     """Fixed phrases. apology: after a failure within a turn. refusal: after a filter refused the answer.
     filler: while an answer takes long. idle_prompts: questions to a silent caller, in order. goodbye: to a
-    caller who stays silent.
+    caller who stays silent. backchannels: of a listener, in turn; neutral ones, as they
+    must fit whatever was said.
     """
 
     apology: str
@@ -17,6 +18,7 @@ class SetPhrases:
     filler: str
     idle_prompts: tuple[str, ...]
     goodbye: str
+    backchannels: tuple[str, ...]
 
 
 ENGLISH = SetPhrases(
@@ -25,6 +27,7 @@ ENGLISH = SetPhrases(
     filler="One moment.",
     idle_prompts=("Are you still there?",),
     goodbye="Goodbye.",
+    backchannels=("Mm-hmm.", "Okay."),
 )
 SET_PHRASES = {
     "en": ENGLISH,
@@ -34,6 +37,7 @@ SET_PHRASES = {
         filler="Einen Moment bitte.",
         idle_prompts=("Sind Sie noch da?",),
         goodbye="Auf Wiederhören.",
+        backchannels=("Mhm.", "Okay."),
     ),
     "es": SetPhrases(
         apology="Perdone, algo ha fallado por mi parte. ¿Puede repetirlo, por favor?",
@@ -41,6 +45,7 @@ SET_PHRASES = {
         filler="Un momento, por favor.",
         idle_prompts=("¿Sigue ahí?",),
         goodbye="Adiós.",
+        backchannels=("Ajá.", "Vale."),
     ),
 }
 """By ISO 639 code. Agents in other languages use English unless the configuration sets the phrases."""

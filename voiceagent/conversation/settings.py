@@ -12,6 +12,7 @@ from voiceagent.conversation.tool_names import free_name
 
 Modality = Literal["audio", "text"]
 Eagerness = Literal["low", "medium", "high", "auto"]
+BackchannelUse = Literal["live", "all", "off"]
 SessionType = Literal["realtime", "transcription"]
 TokenLimit = int | Literal["inf"]
 """Maximum number of tokens of one response; "inf" stands for `MAX_OUTPUT_TOKENS`."""
@@ -96,6 +97,7 @@ class CallSettings:
     server runs; `tools` are the client's. mcp_servers: MCP servers that the client named. mcp_tools: their
     tools that are known so far. session_type: "transcription" uses neither LLM nor voice. logprobs: send log
     probabilities with transcripts. pause: None for a call whose inference never pauses.
+    backchannels: calls in which the agent shows with a short "mhm" that it listens.
     """
 
     instructions: str
@@ -122,6 +124,7 @@ class CallSettings:
     echoed: dict[str, str] = field(default_factory=dict)
     sees_images: bool = False
     pause: InferencePause | None = None
+    backchannels: BackchannelUse = "off"
 
     @property
     def only_transcribes(self) -> bool:

@@ -10,6 +10,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import interruption
 from voiceagent.conversation.answering import Answering
+from voiceagent.conversation.backchannels import Backchannels
 from voiceagent.conversation.causes import TurnEndCode
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History
@@ -49,6 +50,7 @@ class TurnTaking:
         self._history, self._policy = history, policy
         self._caller, self._voice, self._prompts = caller, voice, prompts
         self._responses, self._answering = responses, answering
+        self._backchannels = Backchannels()
         self.claimed = False
         """True while the agent's code takes the caller's turns, so that they are not answered."""
         self.private = False
@@ -103,7 +105,7 @@ class TurnTaking:
                 return paused + self._start_preemptive_early(turn, settings)
             case ev.SpeechResumed(at_s):
                 self._caller.resume(turn, at_s)
-                return self._responses.cancel_preemptive()
+                return self._backchannels.on_speech() + self._responses.cancel_preemptive()
             case ev.TurnDue():
                 return self._responses.raise_priority(turn.item_id, turn.whole_words)
             case ev.TurnEnded():
@@ -177,7 +179,17 @@ class TurnTaking:
         if detection is None:
             return []
         awaited = self.is_answer_awaited(turn)
-        return set_endpointing_delay(turn, said, detection.eagerness, self._policy, awaited)
+        delay = set_endpointing_delay(turn, said, detection.eagerness, self._policy, awaited)
+        return delay + self._backchannel(turn, delay, settings)
+
+    def _backchannel(
+        self, turn: CallerTurn, delay: list[do.RequireSilence], settings: CallSettings
+    ) -> list[Command]:
+        """Return a backchannel if the agent may say one in this pause. delay: the pause's, if it has one."""
+        quiet = self._responses.active is None and not self.claimed
+        if settings.backchannels != "all" or not delay or not quiet:
+            return []
+        return self._backchannels.on_pause(turn, delay[0].decision)
 
     def on_recognition_failed(self, item_id: str, reason: str, settings: CallSettings) -> list[Command]:
         """Handle a failure of the recognizer in a turn."""

@@ -205,6 +205,8 @@ async def _speaking(config: Config, synthesizer: Synthesizer, pacer: Pacer) -> S
     apology = await make_phrase(agent.apology, agent.language, synthesizer)
     refusal = await make_phrase(agent.refusal, agent.language, synthesizer)
     filler = await make_phrase(agent.filler, agent.language, synthesizer) if agent.filler else None
+    wanted = () if agent.backchannels == "off" else agent.backchannel_phrases
+    backchannels = [await make_phrase(text, agent.language, synthesizer) for text in wanted]
     return Speaking(
         synthesizer,
         agent.language,
@@ -215,6 +217,7 @@ async def _speaking(config: Config, synthesizer: Synthesizer, pacer: Pacer) -> S
         filler=filler,
         filler_after_s=agent.filler_after_s,
         refusal=refusal,
+        backchannels=tuple(backchannels),
     )
 
 

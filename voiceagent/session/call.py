@@ -134,7 +134,9 @@ class Client(Notified, Protocol):
     """
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Send 20 ms of the agent's audio, int16 mono at the rate of the call's output format."""
+        """Send 20 ms of the agent's audio, int16 mono at the rate of the call's output format. response_id:
+        "" for audio outside of responses.
+        """
 
     def clear(self) -> None:
         """Drop the agent's audio that the client has received but not played, if the protocol supports it."""

@@ -119,7 +119,7 @@ class CallClients:
     def play(self, response_id: str, frame: Samples) -> None:
         """See `Client`."""
         self.own.play(response_id, frame)
-        if response_id != self._playing:
+        if response_id not in ("", self._playing):
             self._sound_changed("started", response_id)
 
     def clear(self) -> None:

@@ -27,7 +27,7 @@ from voiceagent.session.llm_work import LlmWork
 from voiceagent.session.mcp import McpInCall
 from voiceagent.session.publishing import CallPublisher
 from voiceagent.session.references import weak_callback
-from voiceagent.session.services import Services
+from voiceagent.session.services import Services, Speaking
 from voiceagent.session.set_phrases import SetPhrase
 from voiceagent.session.speaking import PlayFrame, Speaker
 from voiceagent.session.timers import EventTimer
@@ -71,6 +71,7 @@ class CommandExecutor:
         self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s, ids)
         play = _play_to(self.listener, client, publisher)
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
+        self._backchannels = _backchannel_speaker(self.listener, client, publisher, services.speaking)
         room, find_context = self._speaker.room, None if agent is None else agent.find_context
         self._llm_work = LlmWork(
             call_id, services, post, self.stamps, room, self.monitor, publisher.traceparent, find_context
@@ -81,8 +82,7 @@ class CommandExecutor:
         self.tools = ToolRunner(call_id, measuring, post, self.monitor, filler_after_s, told, began)
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
-        self._renamed: set[str] = set()
-        self._warned: set[str] = set()
+        self._renamed, self._warned = set[str](), set[str]()
         self._configure_speaking(settings)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
@@ -131,8 +131,14 @@ class CommandExecutor:
     def _execute_for_speaker(self, command: do.SpeakerCommand) -> None:
         match command:
             case do.Play(response_id, speech):
+                self._backchannels.close()
                 self._speaker.play(response_id, speech.samples)
+            case do.PlayBackchannel(number):
+                self._play_backchannel(number)
+            case do.StopBackchannel():
+                self._backchannels.close()
             case do.PlayClip(response_id, sound):
+                self._backchannels.close()
                 self._speaker.play(response_id, sound, CLIP_HZ)
             case do.FinishPlayout(response_id):
                 self._speaker.finish(response_id)
@@ -142,6 +148,14 @@ class CommandExecutor:
                 self._speaker.hold()
             case do.RestorePlayout():
                 self._speaker.restore()
+
+    def _play_backchannel(self, number: int) -> None:
+        phrases = self._speaking.backchannels
+        if phrases:
+            phrase = self._voiced.find(phrases[(number - 1) % len(phrases)], self._llm_work.voice)
+            for speech in phrase.sound:
+                self._backchannels.play(f"backchannel_{number}", speech.samples)
+            self._backchannels.finish(f"backchannel_{number}")
 
     def _apologise(self, response_id: str, refused: bool) -> None:
         speaking = self._speaking
@@ -154,6 +168,7 @@ class CommandExecutor:
         Warn, once per call, if the voice has a fixed speed, or if it does not exist. That changes nothing:
         Realtime clients name one of OpenAI's in every session.
         """
+        self._backchannels.configure(settings)
         self._reports = settings.latency_events
         self._speaker.configure(settings)
         if settings.speed != 1.0 and not takes_speed(self._speaking.synthesizer) and self._is_first("speed"):
@@ -183,6 +198,7 @@ class CommandExecutor:
         self._late_timer.disarm()
         self.monitor.close()
         self._speaker.close()
+        self._backchannels.close()
         await self._llm_work.close()
         await self.listener.close()
         await self.mcp.close()
@@ -303,3 +319,16 @@ def _play_to(listener: Listener, client: Client, publisher: CallPublisher) -> Pl
         publisher.on_output_audio(response_id, frame, rate_hz)
 
     return play
+
+
+def _backchannel_speaker(
+    listener: Listener, client: Client, publisher: CallPublisher, speaking: Speaking
+) -> Speaker:
+    """Return the speaker of audio outside of responses, of which the conversation is not notified."""
+
+    def play(name: str, frame: Samples, rate_hz: int) -> None:
+        listener.on_output_frame(frame)
+        client.play("", frame)
+        publisher.on_output_audio(name, frame, rate_hz)
+
+    return Speaker(play, client.clear, speaking, lambda event: None, lambda name, at_s: None)

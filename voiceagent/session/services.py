@@ -58,7 +58,8 @@ class Speaking:
     language: of the fragmenter. lead_s: time ahead of real time at which audio is sent. pacer: wakes tasks
     with audio to send. greeting: "" if the caller speaks first. apology: phrase after a failure. refusal:
     phrase after a filter refused the answer; None for the apology. filler: phrase if there is no audio
-    `filler_after_s` after the turn's end, if any. voiced: these phrases in the voices of calls.
+    `filler_after_s` after the turn's end, if any. backchannels: said in turn while the caller pauses. voiced:
+    these phrases in the voices of calls.
     """
 
     synthesizer: Synthesizer
@@ -70,11 +71,13 @@ class Speaking:
     filler: SetPhrase | None
     filler_after_s: float
     refusal: SetPhrase | None = None
+    backchannels: tuple[SetPhrase, ...] = ()
     voiced: VoicedPhrases = field(init=False)
 
     def __post_init__(self) -> None:
         """Collect the phrases for `voiced`."""
-        phrases = [phrase for phrase in (self.apology, self.filler, self.refusal) if phrase is not None]
+        single = (self.apology, self.filler, self.refusal)
+        phrases = [*self.backchannels, *(phrase for phrase in single if phrase is not None)]
         object.__setattr__(self, "voiced", VoicedPhrases(self.synthesizer, phrases))
 
 

@@ -73,7 +73,8 @@ class Exchange:
     understood, answered: texts of the turns and of the responses. tools: tool calls and their outputs, in
     order. failures: reasons of failures. notices: server messages after which the call continues.
 
-    spoken_from_s: start of the audio, on the call's clock. decided_s: end of each turn.
+    spoken_from_s: start of the audio, on the call's clock. decided_s: end of each turn. backchannels_s: when
+    each frame of a backchannel was sent.
     """
 
     understood: list[str] = field(default_factory=list)
@@ -85,6 +86,7 @@ class Exchange:
     frames: list[Samples] = field(default_factory=list)
     responses: list[PlayedResponse] = field(default_factory=list)
     decided_s: list[float] = field(default_factory=list)
+    backchannels_s: list[float] = field(default_factory=list, init=False)
     spoken_from_s: float = 0.0
 
     @property
@@ -182,6 +184,9 @@ class LocalCaller:
         """Record 20 ms of the agent's audio."""
         self._listener.on_audio(frame)
         self.exchange.frames.append(frame)
+        if not response_id:
+            self.exchange.backchannels_s.append(self._clock())
+            return
         if not self.exchange.responses:
             return
         response = self.exchange.responses[-1]

@@ -315,7 +315,7 @@ def shorten_backchannel_delay(
 
 def set_endpointing_delay(
     turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, answer_awaited: bool
-) -> list[Command]:
+) -> list[RequireSilence]:
     """Set the endpointing delay of the pause in progress.
 
     agent: see `decide_end_of_turn`. answer_awaited: the answer was started and has no audio yet.

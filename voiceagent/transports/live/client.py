@@ -83,6 +83,8 @@ class LiveClient:
             self.outbox.put(f'{{"type":"session.output_audio.delta","delta":"{sound}"}}', sound=True)
         if self.sidebands:
             self._reflect_output(frame)
+        if not response_id:
+            return  # a backchannel has no transcript
         for event in self.encoder.on_audio(len(frame) / self.output_format.rate_hz, self.now_ms):
             self.send(event)
 

@@ -52,7 +52,11 @@ class WebSocketClient:
             self.outbox.put(to_json(event))
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Send audio of a response, int16 mono at the rate of the call's output format."""
+        """Send audio of a response, int16 mono at the rate of the call's output format. Other audio has no
+        event in the Realtime API and is dropped.
+        """
+        if not response_id:
+            return
         text = self._encoder.encode_audio(response_id, frame)
         if text is not None:
             self.outbox.put(text, sound=True)

@@ -43,7 +43,8 @@ class PhoneClient:
         """Send audio of a response, int16 mono at the rate of the call's output format."""
         self.frames += 1
         self.fill(frame)
-        self._mark(self._marks.sent(response_id, len(frame)))
+        if response_id:
+            self._mark(self._marks.sent(response_id, len(frame)))
 
     def fill(self, frame: Samples) -> None:
         """Send audio that belongs to no response."""

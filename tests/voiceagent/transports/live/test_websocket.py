@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from call_settings import call_settings
 from live_server import PHRASE, LiveSocket, serving, session
 from scripted_call import ScriptedCall
 from websockets.asyncio.client import connect
@@ -146,6 +147,27 @@ async def test_history_is_in_the_conversation_and_the_caller_is_not_greeted() ->
 async def test_session_without_history_may_be_greeted() -> None:
     async with session() as (server, _):
         assert server.call.greeted is True
+
+
+# ---- backchannels
+
+
+@pytest.mark.parametrize(("configured", "used"), [("live", "all"), ("all", "all"), ("off", "off")])
+async def test_session_has_backchannels_unless_they_are_off(configured: Any, used: str) -> None:
+    settings = call_settings(backchannels=configured)
+    async with session(prepare=lambda: {"settings": settings}) as (server, _):
+        assert server.call.settings.backchannels == used
+
+
+async def test_backchannel_is_audio_without_a_transcript() -> None:
+    async with session() as (server, socket):
+        client = server.call.client
+        client.notify(notify.NotifyResponseStarted("resp_1", "audio"))
+        client.notify(notify.NotifyResponseText("resp_1", "item_2", None, "Good day."))
+        client.play("", FRAME)
+        client.play("resp_1", FRAME)
+        kinds = [(await socket.receive())["type"] for _ in range(3)]
+        assert kinds == ["session.output_audio.delta"] * 2 + ["session.output_transcript.delta"]
 
 
 # ---- pauses of inference

@@ -129,6 +129,7 @@ def to_call_settings(live: LiveSettings, call: CallSettings) -> CallSettings:
         transcribe=True,
         **formats,
         pause=_pause(live.start),
+        backchannels="all" if call.backchannels == "live" else call.backchannels,
     )
     return with_backend(live, call, instructions=True)
 

@@ -1,0 +1,156 @@
+"""Backchannels of the agent: in a pause that surely ends no turn, and not while the caller speaks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from call_settings import call_settings, turn_detection
+from call_world import POLICY, CallWorld, of
+from conversation_moves import SCRIPTS, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.backchannels import (
+    MAX_PROBABILITY,
+    MIN_GAP_S,
+    MIN_SPEECH_S,
+    MIN_WORDS,
+    Backchannels,
+    suits,
+)
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
+from voiceagent.conversation.turn.caller_turn import (
+    CallerTurn,
+    Paused,
+    RecognitionState,
+    Speaking,
+    TurnVisibility,
+)
+
+SETTINGS = call_settings(turn_detection=turn_detection("semantic_vad"), backchannels="all")
+OPEN = EndOfTurn(0.02, 1.5, (), "probability")
+WORDS = "so I went to the station because the"
+
+
+def paused(spoke_s: float = 6.0, words: str = WORDS) -> CallerTurn:
+    turn = CallerTurn("item_1", 1.0, phase=Paused(1.0 + spoke_s), recognition=RecognitionState(words))
+    turn.visibility = TurnVisibility.ANNOUNCED
+    return turn
+
+
+def a_call(**changes: Any) -> CallWorld:
+    return CallWorld(replace(SETTINGS, **changes), replace(POLICY, language="en"))
+
+
+def talk(world: CallWorld, words: str = WORDS, until_s: float = 7.0) -> list[do.Command]:
+    """The caller speaks from 1 s on, and pauses."""
+    return world.pause(world.begin_speaking(1.0), words, until_s)
+
+
+def test_pause_in_the_middle_of_a_sentence_gets_one_backchannel():
+    world = a_call()
+    commands = talk(world)
+    assert of(do.PlayBackchannel, commands) == [do.PlayBackchannel(1)]
+    (item_id,) = world.recognizing
+    assert not of(do.PlayBackchannel, world.feed(ev.TurnJudged(item_id, 0.01))), "one a pause"
+
+
+def test_backchannel_stops_when_the_caller_continues():
+    world = a_call()
+    talk(world)
+    assert of(do.StopBackchannel, world.feed(ev.SpeechResumed(7.3)))
+    world.feed(ev.SpeechPaused(7.8))
+    assert not of(do.StopBackchannel, world.feed(ev.SpeechResumed(8.0))), "nothing is left to stop"
+
+
+def test_backchannel_is_no_response_and_joins_no_history():
+    world = a_call()
+    talk(world)
+    assert not world.begun
+    assert not world.conversation.history.items
+
+
+@pytest.mark.parametrize("use", ["off", "live"])
+def test_calls_that_are_not_to_have_any_get_none(use):
+    world = a_call(backchannels=use)
+    assert not of(do.PlayBackchannel, talk(world))
+
+
+def test_complete_sentence_gets_none():
+    assert not of(do.PlayBackchannel, talk(a_call(), "is there a pool in the hotel"))
+
+
+def test_voice_over_the_agent_gets_none():
+    world = a_call()
+    world.feed(ev.CallStarted("Good evening."))
+    world.make("Good evening.")
+    assert not of(do.PlayBackchannel, talk(world))
+
+
+def test_claimed_turns_get_none():
+    world = a_call()
+    world.feed(ev.TurnsClaimed(True))
+    assert not of(do.PlayBackchannel, talk(world))
+
+
+@pytest.mark.parametrize(
+    ("turn", "decision", "since_s"),
+    [
+        (paused(MIN_SPEECH_S - 0.1), OPEN, 60.0),
+        (paused(words="so I"), OPEN, 60.0),
+        (paused(), OPEN, MIN_GAP_S - 0.1),
+        (paused(), replace(OPEN, probability=MAX_PROBABILITY + 0.01), 60.0),
+        (paused(), replace(OPEN, rule="moment"), 60.0),
+        (paused(), replace(OPEN, rule="dictation"), 60.0),
+    ],
+    ids=["too early", "too few words", "too soon", "may be the end", "asked for a moment", "dictates"],
+)
+def test_unsuited_pause(turn: CallerTurn, decision: EndOfTurn, since_s: float):
+    assert suits(paused(), OPEN, 60.0)
+    assert not suits(turn, decision, since_s)
+
+
+PAUSES = st.lists(st.tuples(st.floats(0.1, 8.0), st.floats(0, 1), st.integers(0, 12)), max_size=40)
+
+
+@given(PAUSES)
+def test_backchannels_keep_their_distance_and_end_with_the_pause(pauses: list[tuple[float, float, int]]):
+    backchannels, turn, at_s = Backchannels(), paused(), 1.0
+    said: list[float] = []
+    for spoke_s, probability, words in pauses:
+        at_s += spoke_s
+        turn.phase = Paused(at_s)
+        turn.recognition = RecognitionState(" ".join(["word"] * words))
+        decision = replace(OPEN, probability=probability)
+        played = backchannels.on_pause(turn, decision)
+        assert not backchannels.on_pause(turn, decision), "one a pause"
+        if played:
+            said.append(at_s)
+            assert probability <= MAX_PROBABILITY
+            assert words >= MIN_WORDS
+        turn.phase = Speaking()
+        assert not backchannels.on_pause(turn, decision), "over a word"
+        assert bool(backchannels.on_speech()) is bool(played)
+    assert all(later - earlier >= MIN_GAP_S for earlier, later in pairwise(said))
+
+
+@settings(max_examples=200)
+@given(SCRIPTS)
+def test_no_backchannel_in_any_call_is_over_the_agent_or_the_caller(script):
+    world = run(replace(SETTINGS, output_modality="audio"), script)
+    speaking, begun = False, 0
+    for step in world.steps:
+        match step.event:
+            case ev.SpeechStarted() | ev.SpeechResumed():
+                speaking = True
+            case ev.SpeechPaused() | ev.TurnEnded():
+                speaking = False
+        nods = of(do.PlayBackchannel, step.commands)
+        begun += len(nods)
+        assert not (speaking and nods)
+    assert [one.number for one in of(do.PlayBackchannel, world.commands)] == list(range(1, begun + 1))
