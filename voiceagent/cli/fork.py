@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, fields, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from voiceagent.agents.load import beginning_of
 from voiceagent.calls.call_speech import caller_audio
 from voiceagent.calls.live_engines import RunningEngines
 from voiceagent.calls.log.event_log import CallLog
@@ -39,39 +40,77 @@ TOLERANCE_S = 0.05
 """Duration of a VAD window plus network jitter."""
 
 
+class Futures(NamedTuple):
+    """The turns of a call as they were and as they would have been, and the sources of the answers."""
+
+    before: list[OutlinedTurn]
+    after: list[OutlinedTurn]
+    counts: Counts
+
+
 def fork_call(config: Config, changed: Config, what: str, since: int, as_json: bool, recorded: bool) -> None:
     """Replay a call with the differences between `config` and `changed`, and print what becomes different.
 
     recorded: without engines, using only the answers in the log. Raises CommandFailed, ConfigError.
     """
     log = find_log(config, what)
-    settings, policy = partial(_changed_settings, config, changed), _changed_policy(log, config, changed)
-    live_stages = frozenset[ev.Stage]() if recorded else _other_engines(config, changed)
-    if (
-        not live_stages
-        and policy == log.header.policy
-        and all(settings(one) == one for one in settings_in(log))
-    ):
+    futures = fork_log(config, changed, log, what, since, recorded)
+    if futures is None:
         raise CommandFailed(
             "what is set changes nothing that a conversation decides, or is so already in this call; what "
             "is heard as speech (turn.threshold) cannot be told from a log"
         )
+    if as_json:
+        print(json.dumps(_as_json(*futures), indent=2))
+    else:
+        _print(*futures)
+
+
+def fork_log(
+    config: Config, changed: Config, log: CallLog, what: str, since: int, recorded: bool
+) -> Futures | None:
+    """Return both futures of a call from event `since` on; None if nothing that it decides changes.
+
+    what: file or id of the call, with its recording. Raises CommandFailed, ConfigError.
+    """
+    settings, policy = partial(_changed_settings, config, changed), _changed_policy(log, config, changed)
+    prompted = _with_prompt(log, config, changed)
+    live_stages = frozenset[ev.Stage]() if recorded else _other_engines(config, changed)
+    if (
+        not live_stages
+        and prompted is log
+        and policy == log.header.policy
+        and all(settings(one) == one for one in settings_in(log))
+    ):
+        return None
     endpoint, late_s = config.turn.to_endpointing(), config.agent.filler_after_s
     change = Change(since, settings, policy, endpoint, late_s, live_stages)
     try:
         if recorded:
-            forked = fork(log, change)
+            forked = fork(prompted, change)
         else:
             configure_log(config.log.format, "warning")
             with _engines(changed, log, find_recording(config, what)) as live:
-                forked = fork(log, change, live)
+                forked = fork(prompted, change, live)
     except CannotReplay as error:
         raise CommandFailed(f"{what}: {error}") from error
-    before, after = outline(logged_steps(log)), outline(forked.steps)
-    if as_json:
-        print(json.dumps(_as_json(before, after, forked.counts), indent=2))
-    else:
-        _print(before, after, forked.counts)
+    return Futures(outline(logged_steps(log)), outline(forked.steps), forked.counts)
+
+
+def _with_prompt(log: CallLog, config: Config, changed: Config) -> CallLog:
+    """Return the log with the instructions of another agent class, where the usual one began."""
+    one, other = config.agent.python, changed.agent.python
+    if one is None or other is None or one == other:
+        return log
+    prompt, _ = beginning_of(changed.agent, changed.instructions(), changed.source)
+    name = one.rpartition(":")[2]
+    records = tuple(
+        replace(record, event=replace(record.event, instructions=prompt))
+        if isinstance(record.event, ev.AgentChanged) and record.event.agent == name
+        else record
+        for record in log.records
+    )
+    return replace(log, records=records)
 
 
 def _engines(config: Config, log: CallLog, recording: bytes | None) -> RunningEngines:

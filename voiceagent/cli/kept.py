@@ -82,7 +82,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
 
 
 def _calls(options: argparse.Namespace) -> None:
-    _require_extra()
+    require_extra()
     from voiceagent.calls.rows import CallFilter
     from voiceagent.cli import calls
     from voiceagent.config.tables import load
@@ -102,7 +102,7 @@ def _calls(options: argparse.Namespace) -> None:
 
 
 def _replay(options: argparse.Namespace) -> None:
-    _require_extra()
+    require_extra()
     from voiceagent.cli.fork import fork_call
     from voiceagent.cli.replay import replay_all, replay_call
     from voiceagent.config.tables import load, parse_changes
@@ -121,14 +121,14 @@ def _replay(options: argparse.Namespace) -> None:
 
 
 def _score(options: argparse.Namespace) -> None:
-    _require_extra()
+    require_extra()
     from voiceagent.cli.score import score_calls
     from voiceagent.config.tables import load
 
     score_calls(load(options.config), options.calls, options.said, options.json)
 
 
-def _require_extra() -> None:
+def require_extra() -> None:
     """Raise CommandFailed unless the extra `calls` is installed."""
     from importlib.util import find_spec
 

@@ -27,11 +27,11 @@ from voiceagent.cli.commands import (
     add_voices,
     add_weights,
 )
+from voiceagent.cli.evals import add_eval
 from voiceagent.cli.installation import shadowing_error
 from voiceagent.cli.kept import add_calls, add_replay, add_score
 from voiceagent.config import add_command
 from voiceagent.demo import CT2_WEIGHTS, EVALS, MATERIAL
-from voiceagent.evals.options import add_eval
 from voiceagent.processes.threads import hold_threads
 
 _DESCRIPTION = """\

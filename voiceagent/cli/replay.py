@@ -43,7 +43,7 @@ def replay_all(folder: Path, as_json: bool) -> None:
     began_s = time.monotonic()
     failures: dict[str, str] = {}
     calls, events, call_s = 0, 0, 0.0
-    for path in _logs_in(folder):
+    for path in logs_in(folder):
         calls += 1
         try:
             log = read_log(_log_bytes(path), str(path))
@@ -89,8 +89,11 @@ def find_recording(config: Config, what: str) -> bytes | None:
     """
     path = Path(what)
     try:
+        if path.is_file() and path.suffix == ".zip":
+            return _recording_in(path)
         if path.is_file():
-            return _recording_in(path) if path.suffix == ".zip" else None
+            name = recording_of(names_at(str(path.parent))) if path.name.startswith(LOG_NAME) else None
+            return None if name is None else read_at(str(path.parent), name)
         with open_store(config) as store:
             place = find_call(store, what).place
         name = recording_of(names_at(place))
@@ -105,7 +108,7 @@ def _recording_in(export: Path) -> bytes | None:
         return None if name is None else archive.read(name)
 
 
-def _logs_in(folder: Path) -> Iterator[Path]:
+def logs_in(folder: Path) -> Iterator[Path]:
     return (path for pattern in LOG_FILES for path in sorted(folder.glob(pattern)))
 
 

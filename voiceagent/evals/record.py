@@ -42,7 +42,7 @@ class ToolUse:
 @dataclass(frozen=True, slots=True)
 class CallRecord:
     """One call. understood: the caller's turns as the agent understood them. failures: of engines or of the
-    agent. processor_s: CPU time of the process.
+    agent. processor_s: CPU time of the call's thread: audio, recognizer and turns, not LLM and synthesizer.
     """
 
     said: tuple[Said, ...]

@@ -48,7 +48,9 @@ def _cost(results: Results) -> str:
     text = f"{len(results.runs)} calls in {results.wall_s:.0f} s"
     if minutes:
         each_s = sum(run.processor_s for run in results.runs) / minutes
-        text += f": {minutes:.1f} minutes of calls, {each_s:.1f} s of processor for each"
+        text += (
+            f": {minutes:.1f} minutes of calls, {each_s:.1f} s of processor for each, LLM and voice left out"
+        )
     return f"{text}. Intervals: Wilson (1927)."
 
 

@@ -187,6 +187,8 @@ class EvalFile(Section):
     """Synthesizer of the callers. Left out, the configuration's."""
     judge: EngineConfig | None = None
     """LLM that answers the questions. Left out, questions are an error."""
+    questions: tuple[Text, ...] = ()
+    """Questions for the judge about each kept call, with `--calls`."""
     second_judge: EngineConfig | None = None
     """LLM of a second opinion; the agreement of both is printed."""
 

@@ -1,4 +1,4 @@
-"""What a comparison of small samples finds, and what it does not."""
+"""Comparisons of small samples: the changes that they find and those that they do not."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from voiceagent.cli.kept import require_extra
 from voiceagent.config import add_config
 
 
@@ -29,6 +30,10 @@ def add_eval(parser: argparse.ArgumentParser, demo: Path) -> None:
     parser.add_argument("--junit", type=Path, metavar="FILE.xml", help="write the results for CI")
     what = "fail if a scenario passes less often, 0 to 1 (1); with --against, only if it is worse"
     parser.add_argument("--min-rate", type=float, default=1.0, metavar="RATE", help=what)
+    what = "instead of calling: fork kept calls of this folder with --set, and judge both futures"
+    parser.add_argument("--calls", type=Path, metavar="FOLDER", help=what)
+    what = "with --calls: load no engines, answer from each call's nearest requests"
+    parser.add_argument("--recorded", action="store_true", help=what)
     parser.set_defaults(command=_eval)
 
 
@@ -39,6 +44,11 @@ def _eval(options: argparse.Namespace) -> None:
     from voiceagent.evals.runs import Plan
     from voiceagent.validation.errors import CommandFailed
 
+    if options.calls is not None:
+        _compare_calls(options)
+        return
+    if options.recorded:
+        raise CommandFailed("--recorded is for --calls")
     runs = options.runs if options.runs is not None else read_settings(options.folder).runs
     for name, value in (("--runs", runs), ("--processes", options.processes)):
         if value < 1:
@@ -53,3 +63,17 @@ def _eval(options: argparse.Namespace) -> None:
         processes=options.processes,
     )
     run_eval(plan, options.against, Outputs(options.json, options.junit, options.min_rate))
+
+
+def _compare_calls(options: argparse.Namespace) -> None:
+    require_extra()
+    from voiceagent.cli.counterfactuals import compare_calls
+    from voiceagent.config.tables import load, parse_changes
+    from voiceagent.evals.folder import read_settings
+    from voiceagent.validation.errors import CommandFailed
+
+    if not options.set:
+        raise CommandFailed("--calls needs --set KEY=VALUE: what would be different")
+    config, changed = load(options.config), load(options.config, parse_changes(options.set))
+    settings = read_settings(options.folder)
+    compare_calls(config, changed, options.calls, settings, options.folder, options.recorded)

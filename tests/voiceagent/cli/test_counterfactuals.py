@@ -1,0 +1,49 @@
+"""Figures of kept calls, as they were and as they would have been."""
+
+from __future__ import annotations
+
+import pytest
+
+from voiceagent.calls.log.outline import OutlinedTurn
+from voiceagent.calls.replaying.answers import Counts
+from voiceagent.cli.counterfactuals import differences
+from voiceagent.cli.fork import Futures
+
+
+def turn(waited_s: float | None, outcome: str = "completed") -> OutlinedTurn:
+    answered = "" if waited_s is None else "Yes."
+    return OutlinedTurn("turn", 1.0, 0.2, "Is it?", waited_s, answered, outcome)
+
+
+def futures(*pairs: tuple[list[OutlinedTurn], list[OutlinedTurn]]) -> list[Futures]:
+    return [Futures(before, after, Counts()) for before, after in pairs]
+
+
+def test_longer_waits_are_a_difference_with_its_interval() -> None:
+    calls = [([turn(0.5 + 0.01 * n)], [turn(0.8 + 0.02 * n)]) for n in range(8)]
+    found = {one.name: one for one in differences(futures(*calls))}
+    wait = found["mean wait, s"]
+    assert (wait.calls, wait.p) == (8, 2 / 2**8)
+    assert wait.after - wait.before == pytest.approx(0.335)
+    assert wait.interval is not None
+    assert 0.3 <= wait.interval.low < 0.335 < wait.interval.high <= 0.37
+    assert (found["turns"].before, found["turns"].after, found["turns"].p) == (1, 1, 1)
+
+
+def test_cut_off_and_unanswered_turns_are_counted() -> None:
+    calls = futures(([turn(0.4, "cut off"), turn(0.5)], [turn(0.9), turn(None)]))
+    found = {one.name: (one.before, one.after) for one in differences(calls)}
+    assert found["turns cut off"] == (1, 0)
+    assert found["unanswered turns"] == (0, 1)
+
+
+def test_calls_without_a_value_in_both_do_not_count() -> None:
+    found = {one.name: one for one in differences(futures(([turn(None)], [turn(0.5)])))}
+    assert "mean wait, s" not in found
+
+
+def test_judged_shares_are_a_figure() -> None:
+    calls = futures(([turn(0.5)], [turn(0.5)]), ([turn(0.5)], [turn(0.5)]))
+    judged = [(0.5, 1.0), (None, 1.0)]
+    found = {one.name: one for one in differences(calls, judged)}
+    assert (found["questions answered yes"].calls, found["questions answered yes"].after) == (1, 1.0)
