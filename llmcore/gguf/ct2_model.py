@@ -87,4 +87,7 @@ class _Filling:
         feed_forward.linear_1.weight = self._tensor(f"{name}.ffn_down")
 
     def _tensor(self, name: str, part: str = "weight") -> Floats:
-        return checkpoint_tensor(self._file, self._architecture, f"{name}.{part}")
+        tensor = checkpoint_tensor(self._file, self._architecture, f"{name}.{part}")
+        return np.require(
+            tensor, requirements="W"
+        )  # quantizing writes to it; 32-bit ones are the mapped file

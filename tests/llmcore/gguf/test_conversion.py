@@ -80,6 +80,14 @@ def test_ctranslate2_computes_the_same_as_from_its_own_converter(
     assert np.allclose(theirs, ours, atol=1e-4)
 
 
+def test_weights_of_32_bits_are_quantized_to_int8(path: Path, tmp_path: Path) -> None:
+    import ctranslate2  # noqa: PLC0415
+
+    with GgufFile(path) as file:
+        write_ct2_model(file, tmp_path)
+    assert "int8" in ctranslate2.Generator(str(tmp_path)).compute_type
+
+
 @pytest.mark.parametrize(
     "text", ["the quick brown fox", "open_door", "café 日🙂 ж", f"{tiny_llama.USER}count"]
 )
