@@ -9,7 +9,7 @@ from pathlib import Path
 from voiceagent.bench.llm_options import add_bench_llm, add_bench_routing
 from voiceagent.bench.options import add_measurement, add_recordings
 from voiceagent.bench.people.options import add_conditions, add_people
-from voiceagent.config import add_command
+from voiceagent.config import add_command, take_config
 
 
 def add_soak(parser: argparse.ArgumentParser, material: Path) -> None:
@@ -169,6 +169,7 @@ def _soak(options: argparse.Namespace) -> None:
     from voiceagent.bench.soak import Plan, soak
     from voiceagent.config.tables import load
 
+    take_config(options, "recordings")
     plan = Plan(
         material=Material(options.material),
         recordings=tuple(options.recordings),
@@ -188,6 +189,7 @@ def _bench_turns(options: argparse.Namespace) -> None:
     from voiceagent.bench.turns import Plan, bench_turns
     from voiceagent.config.tables import load
 
+    take_config(options, "recordings")
     spoken = options.spoken or ("" if options.recordings else "both")
     plan = Plan(
         material=Material(options.material),
@@ -210,6 +212,7 @@ def _bench_interruptions(options: argparse.Namespace) -> None:
     from voiceagent.bench.speakerphone import EchoSuppressor, Speakerphone, Telephone
     from voiceagent.config.tables import load
 
+    take_config(options, "recordings")
     telephone: Telephone | None = Speakerphone if options.speakerphone else None
     if options.suppressed is not None:
         telephone = partial(EchoSuppressor, lower_db=options.suppressed)
@@ -234,6 +237,7 @@ def _bench_calls(options: argparse.Namespace) -> None:
     from voiceagent.bench.material import Material
     from voiceagent.config.tables import load
 
+    take_config(options, "recordings")
     plan = Plan(
         material=Material(options.material),
         recordings=tuple(options.recordings),
