@@ -3,6 +3,7 @@
 import { readCall, readPeaks, urlOf } from "./calls-api.js";
 import { marksOf, when } from "./call-list.js";
 import { CallReplay } from "./call-replay.js";
+import { CallScores } from "./call-scores.js";
 import { exchangeItem, fingerprint, measured, showDetails } from "./exchange.js";
 import { Player } from "./player.js";
 import { HEIGHT, drawLanes, drawWhole } from "./timeline-canvas.js";
@@ -25,6 +26,7 @@ export class CallView {
   #peaksTimer = 0;
   #frame = 0;
   #scene;
+  #scores;
 
   /** $: returns an element of the page by its id. failed: receives a CallError. */
   constructor($, failed) {
@@ -32,6 +34,7 @@ export class CallView {
     this.#failed = failed;
     this.#player = new Player($("audio"), () => this.#draw());
     new CallReplay($, () => this.#id, (promise, id) => this.#asked(promise, id));
+    this.#scores = new CallScores($, () => this.#id, (promise, id) => this.#asked(promise, id));
     this.#clear();
     this.#listen();
     new ResizeObserver(() => this.#draw()).observe($("lanes").parentElement);
@@ -63,6 +66,7 @@ export class CallView {
     clearTimeout(this.#peaksTimer);
     cancelAnimationFrame(this.#frame);
     this.#player.open("", false);
+    this.#scores.close();
     this.#clear();
   }
 

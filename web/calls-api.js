@@ -22,6 +22,11 @@ export async function replayCall(id) {
   return (await ask(urlOf(id, "replay"), { method: "POST" })).json();
 }
 
+/** Scores of the call. Throws CallError. */
+export async function readScores(id) {
+  return (await ask(urlOf(id, "scores"))).json();
+}
+
 /** Peaks from a byte offset on; empty if there are no more, or no audio was kept. Throws CallError. */
 export async function readPeaks(id, since) {
   try {

@@ -8,7 +8,7 @@ from pathlib import Path
 from voiceagent.bench.llm_options import add_bench_llm, add_bench_routing
 from voiceagent.bench.options import add_measurement, add_recordings
 from voiceagent.bench.people.options import add_people
-from voiceagent.config import add_command
+from voiceagent.config import add_command, take_config
 
 
 def add_soak(parser: argparse.ArgumentParser, material: Path) -> None:
@@ -85,6 +85,7 @@ def _soak(options: argparse.Namespace) -> None:
     from voiceagent.bench.soak import Plan, soak
     from voiceagent.config.tables import load
 
+    take_config(options, "recordings")
     plan = Plan(
         material=Material(options.material),
         recordings=tuple(options.recordings),
@@ -104,6 +105,7 @@ def _bench_turns(options: argparse.Namespace) -> None:
     from voiceagent.bench.turns import Plan, bench_turns
     from voiceagent.config.tables import load
 
+    take_config(options, "recordings")
     spoken = options.spoken or ("" if options.recordings else "both")
     plan = Plan(
         material=Material(options.material),
@@ -124,6 +126,7 @@ def _bench_calls(options: argparse.Namespace) -> None:
     from voiceagent.bench.material import Material
     from voiceagent.config.tables import load
 
+    take_config(options, "recordings")
     plan = Plan(
         material=Material(options.material),
         recordings=tuple(options.recordings),

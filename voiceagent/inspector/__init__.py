@@ -34,4 +34,6 @@ cannot send a header, and a key must not be in a URL. Errors are `{"error": {"co
 - `GET /v1/calls/{id}/export`: a zip with everything recorded.
 - `POST /v1/calls/{id}/replay`: replay the log, up to a megabyte of it: `same`, or the first `event` that
   differs and a `diff`.
+- `GET /v1/calls/{id}/scores`: `scores` of the call, as `voiceagent score` has them (`name`, `source` of the
+  definition, `unit`, `value`, `count` of events), and `by_recording`: false if only the log was used.
 """

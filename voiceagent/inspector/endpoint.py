@@ -24,6 +24,7 @@ from voiceagent.calls.rows import CallRow, Cursor
 from voiceagent.calls.store import CallStore, StoreError
 from voiceagent.inspector.queries import BadQuery, byte_range, call_query, cursor_text, is_call_id
 from voiceagent.inspector.reading import Follower, Readers, document, replayed, shown
+from voiceagent.inspector.scores import scored
 from voiceagent.transports.live.webrtc import PATH as LIVE_PATH
 from voiceagent.transports.websocket import address_of
 
@@ -67,6 +68,7 @@ class Inspector:
             "/peaks": (self._peaks, "GET"),
             "/export": (self._export, "GET"),
             "/replay": (self._replay, "POST"),
+            "/scores": (self._scores, "GET"),
         }
         return [
             Route(PREFIX, self._answering(self._list), methods=["GET"]),
@@ -188,6 +190,11 @@ class Inspector:
         call = await self._found(request)
         async with self._replaying:  # one at a time, as it needs much CPU
             return JSONResponse(await self._readers.run(replayed, call))
+
+    async def _scores(self, request: Request) -> Response:
+        call = await self._found(request)
+        async with self._replaying:  # one at a time, as for replays
+            return JSONResponse(await self._readers.run(scored, call))
 
     async def _found(self, request: Request) -> CallRow:
         """Return the call of the request. Raises NotFound, StoreError."""

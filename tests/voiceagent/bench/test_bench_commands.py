@@ -33,7 +33,8 @@ def config(tmp_path: Path) -> str:
 
 def test_a_bench_of_turns_measures_each_variant(config, capsys):
     material = ["--voice", VOICE, "--spoken", "plain", "--turns", "2", "--calls", "2"]
-    assert main(["bench", "turns", "--config", config, *material, "--compare", "preemptive", "--json"]) == 0
+    # the configuration may stand without --config, as in `serve my.toml`
+    assert main(["bench", "turns", config, *material, "--compare", "preemptive", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["turns"] == result["measured"] == 2 and not result["cut_off"]
     assert result["summary"]["preemptive hits"] == 1

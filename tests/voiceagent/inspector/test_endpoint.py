@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,19 @@ import httpx
 import numpy as np
 import pytest
 from kept_folder import begin, conversation, keep_calls, keep_one, store_of, until
+from logged_call import reported
 from starlette.applications import Starlette
 
 from voiceagent.access.access_control import Admission
 from voiceagent.access.auth import ApiKeys, access_rules
 from voiceagent.access.config import AccessConfig
+from voiceagent.calls.kept_call import LOG_NAME
 from voiceagent.calls.kept_calls import KeptCalls
 from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.conversation import call_events
 from voiceagent.inspector.endpoint import COOKIE, Inspector
 from voiceagent.inspector.reading import replayed
+from voiceagent.inspector.scores import scored
 
 RATE_HZ = 24_000
 KEY = {"authorization": "Bearer right"}
@@ -127,6 +131,20 @@ def test_a_long_call_is_left_to_the_command_line(folder: Path):
     assert call is not None
     with pytest.raises(CannotReplay, match="voiceagent replay silent"):
         replayed(call, max_bytes=100)
+
+
+async def test_the_scores_of_a_call_are_those_of_its_log_and_recording(folder: Path, tmp_path: Path):
+    async with reading(folder) as client:
+        silent = (await client.get("/silent/scores")).json()
+        heard = (await client.get("/heard/scores")).json()
+        missing = await client.get("/none/scores")
+    assert not silent["by_recording"] and heard["by_recording"]
+    assert missing.status_code == 404
+    (tmp_path / LOG_NAME).write_bytes(reported(conversation()))
+    call = store_of(folder).get("silent")
+    assert call is not None
+    scores = {one["name"]: one["value"] for one in scored(replace(call, place=str(tmp_path)))["scores"]}
+    assert scores["wait, p50"] == 0.2
 
 
 async def test_a_call_whose_words_were_left_out_cannot_be_replayed(tmp_path: Path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from voiceagent.config import add_config
+from voiceagent.config import add_config, take_config
 
 
 def add_people(people: argparse.ArgumentParser) -> None:
@@ -85,6 +85,7 @@ def _bench_people(options: argparse.Namespace) -> None:
     from voiceagent.bench.webrtc_connection import Line
     from voiceagent.config.tables import load
 
+    take_config(options, "folders")
     line = Line(options.loss, options.jitter_ms / 1000)
     plan = Plan(
         folders=tuple(options.folders),
