@@ -28,8 +28,7 @@ from voiceagent.bench.speakerphone import Telephone
 from voiceagent.bench.spoken_over import SpokenOver, Turn, speak_over
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
-from voiceagent.server.recognizer_vocabulary import build_recognizer_alone
-from voiceagent.server.startup import build_engines, started
+from voiceagent.server.startup import build_engines, build_recognizer_alone, started
 from voiceagent.session.services import Services
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
