@@ -36,8 +36,7 @@ from voiceagent.cli.main import run_command
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo import MATERIAL
-from voiceagent.server.recognizer_vocabulary import build_recognizer_alone
-from voiceagent.server.startup import build_engines, started
+from voiceagent.server.startup import build_engines, build_recognizer_alone, started
 from voiceagent.session.services import Services
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics

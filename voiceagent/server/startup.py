@@ -25,7 +25,7 @@ from audio.synthesizers import Synthesizer, SynthesizerError
 from llmcore.cache.vectors import EmbeddingError
 from llmcore.engine import LlmError
 from llmcore.policies.load_shedding import LoadShedder
-from voiceagent.agents.load import beginning_of
+from voiceagent.agents.load import agent_vocabulary, beginning_of
 from voiceagent.config.tables import Config
 from voiceagent.conversation.tool_names import free_names
 from voiceagent.engines.build import WeightsDamaged, WeightsMissing, build_engine
@@ -41,7 +41,6 @@ from voiceagent.llm.stack import build_llm
 from voiceagent.mcp.pool import McpPool
 from voiceagent.processes.rounds import ROUND_S
 from voiceagent.server.context import build_context, fixed_phrases, speak_ahead
-from voiceagent.server.recognizer_vocabulary import with_vocabulary
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking
@@ -242,6 +241,29 @@ def build_recognizer(config: Config, metrics: Metrics) -> Recognizer:
     table, fallback = with_vocabulary(config, config.recognizer), config.recognizer_fallback
     tables = table, None if fallback is None else with_vocabulary(config, fallback)
     return cast("Recognizer", _with_fallback(config, metrics, "recognizer", *tables, FallbackRecognizer))
+
+
+def with_vocabulary(config: Config, table: EngineConfig) -> EngineConfig:
+    """Return a recognizer's table with the agents' vocabulary, if the engine takes one and the table has
+    none. Raises ConfigError.
+    """
+    known = [one for one in KNOWN_ENGINES if (one.stage, one.name) == ("recognizer", table.engine)]
+    keys = known[0].vocabulary_keys if known else ()
+    if not keys or not table.options.keys().isdisjoint(keys):
+        return table
+    words = agent_vocabulary(config.agent, config.instructions(), config.source)
+    return table.model_copy(update={keys[0]: words}) if words else table
+
+
+def build_recognizer_alone(config: Config) -> Recognizer:
+    """Return the configured recognizer without its fallback: it understands what calls understand.
+
+    Raises ConfigError.
+    """
+    table = with_vocabulary(config, config.recognizer)
+    return cast(
+        "Recognizer", build_engine("recognizer", table, config.source, language=config.agent.language)
+    )
 
 
 def build_synthesizer(config: Config, metrics: Metrics) -> Synthesizer:

@@ -12,9 +12,8 @@ from voiceagent.agents.vocabulary import MAX_WORDS, vocabulary
 from voiceagent.cli.transcribe import transcribe
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.config import EngineConfig
-from voiceagent.server import recognizer_vocabulary, startup
-from voiceagent.server.recognizer_vocabulary import with_vocabulary
-from voiceagent.server.startup import build_recognizer
+from voiceagent.server import startup
+from voiceagent.server.startup import build_recognizer, with_vocabulary
 from voiceagent.telemetry.metrics import Metrics
 
 ORDER = Tool(
@@ -79,8 +78,7 @@ def vocabularies(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         if table.engine == "moonshine":
             raise _Built
 
-    for module in (recognizer_vocabulary, startup):
-        monkeypatch.setattr(module, "build_engine", build)
+    monkeypatch.setattr(startup, "build_engine", build)
     return found
 
 
