@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from audio.detection.vad import SileroVad
+from audio.detection.voiced_spans import voiced_spans
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.resample import resample
 from voiceagent.bench.people.material import Clip, read_clips
 from voiceagent.bench.people.offline import DECODING_S, LEAD_S, quick_services
 from voiceagent.bench.people.virtual_time import run_virtually
-from voiceagent.calls.call_speech import voiced_spans
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import build_engine
 from voiceagent.server.startup import with_vocabulary

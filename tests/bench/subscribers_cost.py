@@ -88,7 +88,7 @@ def _old_publish(kind: str) -> Callable[..., None]:
     from voiceagent.server.followed_call import FollowedCall  # type: ignore[import-not-found]  # noqa: PLC0415
 
     from voiceagent.calls.kept_call import KeptCall, Losses  # noqa: PLC0415
-    from voiceagent.session import keeping  # type: ignore[attr-defined]  # noqa: PLC0415
+    from voiceagent.session import keeping  # noqa: PLC0415
     from voiceagent.telemetry.otlp.trace.attributes import MadeWith  # type: ignore[attr-defined]  # noqa: PLC0415
     from voiceagent.telemetry.otlp.traced_call import TracedCall, Tracing  # noqa: PLC0415
 

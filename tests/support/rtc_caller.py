@@ -54,7 +54,7 @@ class BrowserEncoder:
         return [packet], (self._encoded - 1) * FRAME
 
 
-aiortc.rtcrtpsender.get_encoder = lambda codec: BrowserEncoder()
+aiortc.rtcrtpsender.get_encoder = lambda codec: BrowserEncoder()  # type: ignore[assignment, attr-defined, return-value]
 
 
 class Microphone(MediaStreamTrack):
@@ -210,7 +210,7 @@ class RtcCaller:
             while True:
                 frame = await track.recv()
                 assert isinstance(frame, AudioFrame)
-                self.frames.append(frame.to_ndarray().reshape(-1, 2)[:, 0])
+                self.frames.append(frame.to_ndarray().reshape(-1, 2)[:, 0].astype(np.int16))
                 self._came.set()
         except MediaStreamError:
             pass
