@@ -36,8 +36,8 @@ class WebRtcClient:
             self.output.stop()
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Send audio of a response, int16 mono at 24 kHz."""
-        if not self.output.is_playing(response_id):
+        """Send audio of a response, or of none (""), int16 mono at 24 kHz."""
+        if response_id and not self.output.is_playing(response_id):
             self._put(self._encoder.encode_output_buffer("started", response_id))
         self.output.play(response_id, frame)
 
