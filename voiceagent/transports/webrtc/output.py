@@ -31,8 +31,8 @@ class AudioOutput:
         return response_id == self._playing
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Send 20 ms of a response, int16 mono at 24 kHz."""
-        if response_id != self._playing:
+        """Send 20 ms of a response, or of none (""), int16 mono at 24 kHz."""
+        if response_id and response_id != self._playing:
             self._playing = response_id
             after_s = self.remote.delay_s + _FRAME_S
             # browsers do not report playout: estimate it from RTCP's delay
