@@ -23,69 +23,13 @@ _ALPHABET = (
     *("lima", "mike", "november", "oscar", "papa", "quebec", "romeo", "sierra", "tango", "uniform", "victor"),
     *("whiskey", "x-ray", "yankee", "zulu"),
 )
-_EXAMPLES = (
-    *(
-        "apple",
-        "adam",
-        "alice",
-        "boy",
-        "bob",
-        "ben",
-        "bravo",
-        "cat",
-        "charlie",
-        "david",
-        "dog",
-        "delta",
-        "dan",
-    ),
-    *(
-        "edward",
-        "elephant",
-        "echo",
-        "frank",
-        "fred",
-        "fox",
-        "george",
-        "girl",
-        "golf",
-        "henry",
-        "harry",
-        "house",
-    ),
-    *(
-        "ida",
-        "ice",
-        "igloo",
-        "john",
-        "jack",
-        "juliet",
-        "king",
-        "kilo",
-        "kite",
-        "larry",
-        "lima",
-        "lion",
-        "mary",
-    ),
-    *("mike", "mother", "nancy", "november", "nora", "ocean", "oscar", "orange", "peter", "paul", "papa"),
-    *(
-        "queen",
-        "quebec",
-        "robert",
-        "romeo",
-        "rabbit",
-        "sam",
-        "sugar",
-        "sierra",
-        "tom",
-        "tango",
-        "tiger",
-        "tree",
-    ),
-    *("uncle", "uniform", "umbrella", "victor", "violet", "william", "whiskey", "water", "x-ray", "yellow"),
-    *("young", "yankee", "zebra", "zulu"),
-)
+_EXAMPLES = """
+apple adam alice boy bob ben bravo cat charlie david dog delta dan edward elephant echo frank fred
+fox george girl golf henry harry house ida ice igloo john jack juliet king kilo kite larry lima lion
+mary mike mother nancy november nora ocean oscar orange peter paul papa queen quebec robert romeo
+rabbit sam sugar sierra tom tango tiger tree uncle uniform umbrella victor violet william whiskey
+water x-ray yellow young yankee zebra zulu
+"""
 """Words by which callers give an example of a letter: "B as in boy"."""
 _DOMAINS = (
     *("gmail", "yahoo", "outlook", "hotmail", "icloud", "aol", "web", "gmx", "mail", "proton", "example"),
@@ -105,9 +49,14 @@ def digits_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     return _grammar((*NUMBERS, *_REPEATS, "plus", *string.digits), string.digits, vocabulary)
 
 
+def digit_grammar(vocabulary: Sequence[bytes]) -> Grammar:
+    """Return the grammar of one word of a number."""
+    return _grammar((*NUMBERS, *string.digits), (), vocabulary, one=True)
+
+
 def spelling_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     """Return the grammar of letters, digits and signs, with examples of letters."""
-    examples = (f"as in {example}" for example in _EXAMPLES)
+    examples = (f"as in {example}" for example in _EXAMPLES.split())
     words = (
         *string.ascii_lowercase,
         *NUMBERS,
@@ -121,12 +70,14 @@ def spelling_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     return _grammar((*words, *string.digits), (*string.ascii_letters, *_DOMAINS), vocabulary)
 
 
-def _grammar(words: Iterable[str], joined: Iterable[str], vocabulary: Sequence[bytes]) -> Grammar:
+def _grammar(
+    words: Iterable[str], joined: Iterable[str], vocabulary: Sequence[bytes], one: bool = False
+) -> Grammar:
     numbers = numbers_of(vocabulary)
     forms = {form for word in words for form in (word, word.capitalize(), word.title())}
     after = [(numbers[part.encode()],) for part in joined if part.encode() in numbers]
     separators = (numbers[mark.encode()] for mark in _SEPARATORS if mark.encode() in numbers)
-    return Grammar([tokens_of(form, numbers) for form in sorted(forms)], after, separators, END)
+    return Grammar([tokens_of(form, numbers) for form in sorted(forms)], after, separators, END, one)
 
 
 def is_likely(held: Beginning, free: Beginning) -> bool:

@@ -38,7 +38,13 @@ from audio.recognizers.decoding.moonshine_vocabulary import (
 from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
 from audio.recognizers.moonshine_decoder import NONE_RATED, EncoderDecoder, KeysValues
-from audio.recognizers.moonshine_grammars import NUMBERS, digits_grammar, is_likely, spelling_grammar
+from audio.recognizers.moonshine_grammars import (
+    NUMBERS,
+    digit_grammar,
+    digits_grammar,
+    is_likely,
+    spelling_grammar,
+)
 from audio.recognizers.redecoding import Decode
 
 _FILES = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
@@ -127,7 +133,8 @@ class LoadedModel:
         self.expected_numbers, self.expected_number = (
             _with_numbers(self.expected, weight, self.vocabulary, most) for most in (math.inf, 1)
         )
-        self._digits, self._spelling = digits_grammar(self.vocabulary), spelling_grammar(self.vocabulary)
+        self._digits, self._digit = digits_grammar(self.vocabulary), digit_grammar(self.vocabulary)
+        self._spelling = spelling_grammar(self.vocabulary)
         self.network = EncoderDecoder(
             encoder, decoder, adapter
         )  # last: reuses the memory freed by counting phrases
@@ -169,7 +176,7 @@ class LoadedModel:
             )
         _finish(search, candidates, steps, max_tokens, abandoned)
         best = search.best
-        grammar = self._grammar_of(flush)
+        grammar = self._grammar_in(sound, flush)
         if grammar is not None and not abandoned.is_set():
             held = BeamSearch(BEGIN, END, grammar=grammar)
             candidates = _Candidates(self.network, known, [BEGIN], grammar.tokens)
@@ -185,11 +192,13 @@ class LoadedModel:
             return self.expected
         return self.expected_number if loud_s(sound) <= _ONE_WORD_S else self.expected_numbers
 
-    def _grammar_of(self, flush: Flush | None) -> Grammar | None:
-        """Return the grammar that a flush expects, None if it expects none."""
+    def _grammar_in(self, sound: Samples, flush: Flush | None) -> Grammar | None:
+        """Return the grammar that a flush expects in audio of this length, None if it expects none."""
         if flush is None or not flush.is_special:
             return None
-        return self._spelling if flush.spelling else self._digits
+        if flush.spelling:
+            return self._spelling
+        return self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits
 
     def text(self, tokens: list[int]) -> str:
         """Return the text of `tokens`; "" for the typical transcripts of wordless audio."""

@@ -271,12 +271,12 @@ class Conversation:
                 return clear_input(self._caller, self._responses)
             case ev.OutputCleared():
                 return self._responses.stop(cause_of(event))
-            case ev.ClipRequested():
+            case ev.ClipRequested() if not self.settings.only_transcribes:
                 return self._answering.play_clip(event)
             case ev.KeyPressed(digit, received_at):
                 return [] if self._turns.private else [notify.NotifyKeyPressed(digit, received_at)]
-            case ev.PlayoutMeasured():
-                return []  # for the call's log only
+            case ev.ClipRequested() | ev.PlayoutMeasured():
+                return []  # a transcription has no voice; playout is for the call's log only
             case _:
                 return self._on_item_request(event)
 

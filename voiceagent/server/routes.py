@@ -205,10 +205,11 @@ class Routes:
                 Route("/triage", self._triage_page),
                 Route("/triage.json", self._triage_json),
                 *websocket_routes("/v1/realtime", realtime.serve),
+                # before those of kept calls, which answer for all of /v1/calls where none are kept
+                *OutboundEndpoint(self.dialer, self._admission).routes(),
                 *calls_routes(self.kept, self._admission),
                 *self._live_routes(),
                 under_realtime(api, self._admission),
-                *OutboundEndpoint(self.dialer, self._admission).routes(),
                 *self._phone_lines,
                 under_v1(api, self._admission),
                 Route("/calls", page.calls),

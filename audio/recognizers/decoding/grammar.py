@@ -24,6 +24,7 @@ class Grammar:
         joined: tokens of each part that follows a word or a separator directly: the letters of "J-o-h-n".
         separators: tokens between words.
         end: token of the end mark.
+        one: a text has one word.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Grammar:
         joined: Iterable[Sequence[int]],
         separators: Iterable[int],
         end: int,
+        one: bool = False,
     ) -> None:
         self._words: _Node = {}
         self._joined: _Node = {}
@@ -40,6 +42,7 @@ class Grammar:
                 _add(node, tokens)
         self._separators = frozenset(separators)
         self._end = end
+        self._one = one
         known = {end, *self._separators, *_tokens(self._words), *_tokens(self._joined)}
         self.tokens: NDArray[np.int64] = np.array(sorted(known), np.int64)
         """All its tokens; no others are ever allowed."""
@@ -56,9 +59,10 @@ class Grammar:
                 if node is not None:
                     following += _ends(node[token]) if token in node else []
                     continue
-                following += _ends(self._words[token]) if token in self._words else []
+                if not (at and self._one):
+                    following += _ends(self._words[token]) if token in self._words else []
                 if at:
-                    following += _ends(self._joined[token]) if token in self._joined else []
+                    following += _ends(self._joined[token]) if token in self._joined and not self._one else []
                     following += [None] if token in self._separators and not separated else []
             states, separated = following, token in self._separators
         return self._following(states, bool(text), separated)
@@ -69,9 +73,11 @@ class Grammar:
             if node is not None:
                 allowed |= node.keys() - {_WHOLE}
                 continue
-            allowed |= self._words.keys()
+            if not (begun and self._one):
+                allowed |= self._words.keys()
             if begun:
-                allowed |= {*self._joined, self._end} | (set() if separated else self._separators)
+                allowed |= {self._end} | (set() if separated else self._separators)
+                allowed |= set() if self._one else self._joined.keys()
         return frozenset(allowed)
 
 

@@ -15,6 +15,7 @@ from sounds import said
 from audio.onnx.moonshine_graph import decoder_graph, decoder_shape, sound_graph
 from audio.onnx.runtime import OrtFile
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, numbers_of, read_vocabulary, tokens_of
+from audio.recognizers.moonshine_decoder import NONE_RATED
 from audio.recognizers.moonshine_model import model_files
 
 Floats = NDArray[np.float32]
@@ -55,9 +56,9 @@ def reading(states: Floats, tmp_path_factory: pytest.TempPathFactory) -> Any:
         tokens: list[list[int]], past: list[Floats] | None = None
     ) -> tuple[dict[str, Floats], list[Floats]]:
         past = past or [each.repeat(len(tokens), axis=0) for each in nothing]
-        inputs = {"tokens": np.array(tokens), "position": np.array([past[0].shape[2]])}
+        inputs = {"tokens": np.array(tokens), "position": np.array([past[0].shape[2]]), "rated": NONE_RATED}
         told = decoder.run(None, inputs | sound | dict(zip(SHAPE.names("past"), past, strict=True)))
-        return dict(zip(names, told, strict=True)), told[2:]
+        return dict(zip(names, told, strict=True)), told[3:]
 
     return read
 

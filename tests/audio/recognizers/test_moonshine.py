@@ -391,8 +391,9 @@ def test_a_pause_behind_which_words_are_heard_parts_nothing() -> None:
 async def test_digits_that_are_misheard_are_digits_where_a_number_is_expected(model: LoadedModel) -> None:
     sound = await said("Nine nine.")
     free, held = (model.open()(sound, "", Event(), flush)[0].text for flush in (Flush(), Flush(number=True)))
-    assert words_of(free) != ("nine", "nine")
-    assert words_of(held) == ("nine", "nine")
+    nines = [("nine", "nine"), ("99",)]
+    assert words_of(free) not in nines
+    assert words_of(held) in nines
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)

@@ -85,17 +85,18 @@ def test_a_model_by_its_path_or_id_is_of_no_known_language(tmp_path: Path) -> No
     built(tmp_path, "synthesizer", 'engine = "elevenlabs"\nvoice = "en1"')
 
 
-@pytest.mark.parametrize("name", ["german", "spanish"])
+@pytest.mark.parametrize(("name", "voice"), [("german", "piper-voices"), ("spanish", "weights kokoro-82m")])
 def test_what_a_configuration_of_another_language_misses_is_told(
-    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    name: str, voice: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "400")
     assert main(["check", str(ROOT / f"configs/{name}.toml")]) == 1
     told = capsys.readouterr().out
-    for missing in ("OPENAI_API_KEY", "faster-whisper-small' is not in", "piper-voices"):
+    for missing in ("OPENAI_API_KEY", "weights whisper-base", voice):
         assert missing in told
 
 

@@ -148,7 +148,7 @@ async def test_a_held_event_loop_comes_before_what_it_delays(
         told = (await triage(address)).json()
         assert told["likeliest"] == "loop_stalls"
         page = (await triage(address, "/triage")).text
-        assert "<h1>Likeliest cause: The event loop stands still</h1>" in page
+        assert "<h2>Likeliest cause: The event loop stands still</h2>" in page
 
 
 async def test_a_slow_recognizer_is_found_where_callers_speak(tmp_path: Path) -> None:

@@ -46,3 +46,12 @@ def test_each_text_can_be_finished(data: st.DataObject) -> None:
         text.append(data.draw(st.sampled_from(sorted(allowed))))
     while END not in GRAMMAR.allowed(text):
         text.append(min(GRAMMAR.allowed(text)))
+
+
+def test_a_grammar_of_one_word_allows_one() -> None:
+    one = Grammar([(A,), (A, AS, IN)], [(JOINED,)], [COMMA], END, one=True)
+    assert one.allowed(()) == {A}
+    assert one.allowed((A,)) == {AS, COMMA, END}
+    assert one.allowed((A, COMMA)) == {END}
+    assert one.allowed((A, AS, IN)) == {COMMA, END}
+    assert one.allowed((A, A)) == frozenset()
