@@ -176,6 +176,8 @@ def test_a_phone_number_is_corrected_in_part(text: str, corrected: str) -> None:
 def test_a_card_with_a_wrong_digit_is_refused() -> None:
     task = Card("")
     assert task.private
+    with pytest.raises(TypeError):
+        Card("", private=False)  # type: ignore[call-arg]
     assert task.hear("4242 4242 4242 4242", "", NOW).value == VALID_CARD
     assert task.hear("4242 4242 4242 4243", "", NOW).fault
     assert task.read_back(VALID_CARD, NOW, careful=False) == "4 2 4 2"
