@@ -15,6 +15,8 @@ MAX_ROUNDS = 4
 """Times that a value is refused or not understood before the agent gives up."""
 MAX_SILENCES = 3
 """Silences in a row before the agent gives up."""
+MAX_CHARACTERS = 1_000
+"""Characters of a turn that are parsed: typed ones may be longer, and parsing takes quadratic time."""
 
 T = TypeVar("T")
 
@@ -68,6 +70,7 @@ class Dialogue(Generic[T]):
 
     def on_words(self, text: str) -> Ask | Captured[T]:
         """Handle a turn of the caller."""
+        text = text[:MAX_CHARACTERS]
         tokens, words = words_of(text), self._now.words
         if not tokens or asks_for_moment(sentences_of(text), language_of(self._now.language)):
             return self._listen()

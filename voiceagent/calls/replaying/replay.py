@@ -80,7 +80,7 @@ def check_words(log: CallLog) -> None:
 
 
 def check_public(log: CallLog) -> None:
-    """Raise CannotReplay if the call had private input: the log does not have what decided about its turns."""
+    """Raise CannotReplay if the call had private input: its words decided about turns and are not logged."""
     for record in log.records:
         if isinstance(record.event, ev.TurnsClaimed) and record.event.private:
             raise CannotReplay(f"event {record.number} begins private input, which is not in the log")

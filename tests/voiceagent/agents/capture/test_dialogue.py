@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceagent.agents.capture import Card, Choice, Circumstances, Email, Name, PhoneNumber, Task, YesNo
-from voiceagent.agents.capture.dialogue import Ask, Captured, Dialogue
+from voiceagent.agents.capture.dialogue import MAX_CHARACTERS, Ask, Captured, Dialogue
 
 NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
 QUESTION = "What is your e-mail address?"
@@ -181,3 +181,10 @@ def test_keys_a_to_d_are_ignored(task: Task[Any]) -> None:
 def test_number_has_no_keys_a_to_d() -> None:
     task = PhoneNumber("Number?", confirm=False, lengths=(4,))
     assert hold(task, "<5>", "<A>", "<5>", "<0>", "<1>")[1] == Captured("5501")
+
+
+def test_only_the_beginning_of_a_long_text_is_parsed() -> None:
+    text = "hm " * MAX_CHARACTERS + "bob at gmail dot com"
+    _, step = hold(Email(QUESTION), text)
+    assert isinstance(step, Ask)
+    assert "B, O, B" not in step.text
