@@ -133,6 +133,8 @@ class CallerInput:
 
         Raises ToolFailed if other input is collected at the moment.
         """
+        if self._over:
+            return None
         with self._claim(does, task.private) as asking:
             step: Ask | Captured[T] = dialogue.begin()
             while isinstance(step, Ask):

@@ -137,7 +137,8 @@ class RunningAgent:
         kind = await answer.kind()
         if kind is None or (call := self._call()) is None:
             return
-        if kind != "voicemail":  # a voicemail's further words need no answer either
+        # a voicemail's further words need no answer either; input that is being collected ends its own claim
+        if kind != "voicemail" and not self._caller.wanted:
             call.post(TurnsClaimed(False))
         del call  # the call must not live on because of this task
         await self._guarded("on_answered", self._agent.on_answered, [kind])

@@ -289,6 +289,8 @@ class Conversation:
         if isinstance(event, ev.ItemCreated):
             withheld = privacy.withheld_item(event)
         commands = self._items.handle(withheld, settings)
+        if isinstance(event, ev.ItemCreated) and (turn := self._caller.find(event.item.item_id)) is not None:
+            turn.private = True  # its audio is recognized
         said = (
             event.item.text
             if isinstance(event, ev.ItemCreated) and isinstance(event.item, MessageItem)

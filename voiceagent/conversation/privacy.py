@@ -1,4 +1,4 @@
-"""Events and commands without the caller's words and keys, for logs and traces, while the agent's code
+"""Events and commands without the caller's words, keys and audio, for logs and traces, while the agent's code
 collects private input.
 """
 
@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+
+import numpy as np
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
@@ -16,7 +18,7 @@ from voiceagent.conversation.turn.caller_turn import WITHHELD
 
 
 def withheld_event(event: ev.Event) -> ev.Event:
-    """Return an event without the caller's words and keys."""
+    """Return an event without the caller's words, keys and audio."""
     match event:
         case ev.TranscriptChanged():
             earlier = tuple(map(_withheld, event.earlier))
@@ -27,12 +29,12 @@ def withheld_event(event: ev.Event) -> ev.Event:
         case ev.KeyPressed():
             return replace(event, digit="*")
         case ev.ItemCreated():
-            return withheld_item(event)
+            return replace(withheld_item(event), sound=np.zeros_like(event.sound))
     return event
 
 
 def withheld_item(event: ev.ItemCreated) -> ev.ItemCreated:
-    """Return a request for a user's message without its text."""
+    """Return a request for a user's message without its text, but with its audio, which is recognized."""
     item = event.item
     if not isinstance(item, MessageItem) or item.role != "user":
         return event
@@ -40,7 +42,7 @@ def withheld_item(event: ev.ItemCreated) -> ev.ItemCreated:
 
 
 def withheld_commands(commands: Iterable[Command]) -> list[Command]:
-    """Return commands without the caller's words and keys."""
+    """Return commands without the caller's words, keys and audio."""
     return [_withheld_command(command) for command in commands]
 
 
@@ -48,6 +50,8 @@ def _withheld_command(command: Command) -> Command:
     match command:
         case do.TurnConcluded(text):
             return do.TurnConcluded(_withheld(text))
+        case do.RecognizeItem(item_id, sound):
+            return do.RecognizeItem(item_id, np.zeros_like(sound))
         case notify.NotifyKeyPressed():
             return replace(command, digit="*")
     return command

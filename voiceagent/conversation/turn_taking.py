@@ -59,6 +59,8 @@ class TurnTaking:
     def claim(self, claimed: bool, private: bool) -> None:
         """Give the caller's turns to the agent's code, or take them back."""
         self.claimed, self.private = claimed, claimed and private
+        if self.private and self._caller.open is not None:  # the answer began before the question
+            self._caller.open.private, self._caller.open.respond = True, False
         if not claimed:  # the dictation is over
             self._caller.dictation = None
             self._caller.spelling = False

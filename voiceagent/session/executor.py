@@ -324,7 +324,7 @@ def _play_to(listener: Listener, client: Client, publisher: CallPublisher) -> Pl
 def _backchannel_speaker(
     listener: Listener, client: Client, publisher: CallPublisher, speaking: Speaking
 ) -> Speaker:
-    """Return the speaker of audio outside of responses, of which the conversation is not notified."""
+    """Return the speaker of audio outside of responses. It does not notify the conversation."""
 
     def play(name: str, frame: Samples, rate_hz: int) -> None:
         listener.on_output_frame(frame)

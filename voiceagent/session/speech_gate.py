@@ -1,4 +1,4 @@
-"""Withholds a caller's voice while inference is paused. Pure."""
+"""Withholds a caller's voice while inference is paused."""
 
 from __future__ import annotations
 

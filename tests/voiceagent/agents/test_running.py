@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
 from structlog.testing import capture_logs
 
 from voiceagent.agents import Agent, Said
+from voiceagent.agents.digits import DigitEntry
 from voiceagent.agents.running import RunningAgent, running_agent
-from voiceagent.conversation.events import AgentEvent, HookFailed
+from voiceagent.conversation.events import AgentEvent, HookFailed, TurnsClaimed
 from voiceagent.conversation.history import Item, MessageItem
-from voiceagent.session.agent import OfferedTool
+from voiceagent.session.agent import AnsweredBy, OfferedTool, ToolFailed
 from voiceagent.session.call import CallRefused
 
 
@@ -163,3 +165,27 @@ def told_at(greeting: object) -> str:
     assert isinstance(greeting, property)
     line = greeting.fget.__code__.co_firstlineno + 2
     return f"test_running.py:{line}, in greeting"
+
+
+class Answered:
+    """An answer to an outbound call by a person."""
+
+    async def kind(self) -> AnsweredBy | None:
+        return "person"
+
+
+@pytest.mark.parametrize("collects", [True, False])
+async def test_an_answer_does_not_end_the_collection_of_input(collects: bool) -> None:
+    call, running = FakeCall(), RunningAgent("call_1", Shy)
+    running.join(call)
+    entry = asyncio.create_task(running.caller.digits(call, "", DigitEntry(4, "#", "en", True), 60))
+    await asyncio.sleep(0)
+    if not collects:
+        running.caller.end()
+        with pytest.raises(ToolFailed):
+            await entry
+        call.posted.clear()
+    await running._await_answer(Answered())
+    assert (TurnsClaimed(False) in call.posted) is not collects
+    running.caller.end()
+    await asyncio.gather(entry, return_exceptions=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from call_settings import call_settings
-from call_world import CallWorld
+from call_world import POLICY, CallWorld, of
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
@@ -69,3 +70,50 @@ def test_events_are_logged_without_words_and_keys() -> None:
         assert DIGITS not in str(withheld_event(event))
     assert withheld_event(ev.KeyPressed("4", 0)) == ev.KeyPressed("*", 0)
     assert withheld_event(ev.SpeechPaused(1.0)) == ev.SpeechPaused(1.0)
+
+
+def test_words_that_began_before_the_question_are_private_and_not_answered() -> None:
+    call = CallWorld(settings=AGENT)
+    item_id = call.begin_speaking()
+    call.feed(ev.TurnsClaimed(True, private=True))
+    commands = call.pause(item_id, DIGITS) + call.feed(ev.TurnEnded(2.0))
+    assert do.TurnConcluded(DIGITS) in commands
+    assert DIGITS not in str(call.conversation.history.items)
+    assert of(do.StartResponse, commands) == []
+
+
+def test_continued_private_turn_stays_out_of_prompts_after_the_release() -> None:
+    call = CallWorld(settings=AGENT, policy=replace(POLICY, prefill_while_speaking=True))
+    call.feed(ev.TurnsClaimed(True, private=True))
+    item_id = call.begin_speaking()
+    call.feed(ev.ResponseRequested())  # of the client, after the turn
+    call.pause(item_id, DIGITS)
+    call.feed(ev.TurnEnded(2.0))
+    call.make("Thank you.")
+    call.feed(ev.TurnsClaimed(False))
+    commands = call.feed(ev.SpeechStarted(2.6))
+    (rest,) = (one.item_id for one in of(do.StartRecognition, commands))
+    commands += call.feed(ev.TranscriptChanged(rest, "and five", "and five"))
+    commands += call.pause(rest, "and five", 3.6) + call.feed(ev.TurnEnded(3.6))
+    assert of(do.StartResponse, commands), "the turn is answered"
+    assert of(do.Prefill, commands), "prefills are made"
+    assert "and five" not in str(of(do.Prefill, commands) + of(do.StartResponse, commands))
+
+
+def test_audio_items_of_a_client_are_private_too() -> None:
+    call = CallWorld(settings=AGENT)
+    call.feed(ev.CallStarted())
+    call.feed(ev.TurnsClaimed(True, private=True))
+    sound = np.full(1600, 1000, np.int16)
+    request = ev.ItemCreated(MessageItem("item", "user", ""), sound=sound)
+    commands = call.feed(request)
+    (recognized,) = of(do.RecognizeItem, commands)
+    assert recognized.sound.any(), "the recognizer gets the audio"
+    (kept,) = of(do.RecognizeItem, withheld_commands(commands))
+    event = withheld_event(request)
+    assert isinstance(event, ev.ItemCreated)
+    assert not event.sound.any()
+    assert not kept.sound.any()
+    commands = call.feed(ev.TranscriptChanged("item", DIGITS, DIGITS, True))
+    assert do.TurnConcluded(DIGITS) in commands
+    assert DIGITS not in str(call.conversation.history.items)

@@ -1,4 +1,4 @@
-"""Typed tasks that capture one thing from the caller, for `AgentCall.ask`. Pure.
+"""Typed tasks that capture one thing from the caller, for `AgentCall.ask`.
 
     email = await self.call.ask(Email("What is your e-mail address?"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import ClassVar
 
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
@@ -67,7 +67,10 @@ def find_amount(text: str, language: str) -> Decimal | None:
     tokens = _TOKEN.findall(text.lower().replace("-", " "))
     amounts, at = [], 0
     while at < len(tokens):
-        amount, used = _amount_at(tokens, at, language)
+        try:
+            amount, used = _amount_at(tokens, at, language)
+        except InvalidOperation:  # more digits than a Decimal has: "hundred hundred hundred ..."
+            return None
         if amount is not None:
             amounts.append(amount)
         at += max(1, used)

@@ -278,7 +278,7 @@ def _next(month: int, day: int, today: date) -> date | None:
 def _day(year: int, month: int, day: int) -> date | None:
     try:
         return date(year, month, day)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
@@ -309,7 +309,7 @@ def _time_at(tokens: Sequence[str], at: int, language: str) -> time | None:
         return _relative_time(tokens, at, language)
     if tokens[at] == "halb":
         hour = number_at(tokens, at + 1, language)[0] if at + 1 < len(tokens) else ""
-        return _clock(int(hour) - 1, 30, tokens) if hour else None
+        return _clock(_hour_before(hour), 30, tokens) if hour else None
     figures, used = number_at(tokens, at, language)
     if not figures or len(figures) > 2:
         return None
@@ -361,8 +361,13 @@ def _relative_time(tokens: Sequence[str], at: int, language: str) -> time | None
     if not hour or minutes > 59:
         return None
     if tokens[at] in ("to", "vor"):
-        return _clock(int(hour) - 1, 60 - minutes, tokens)
+        return _clock(_hour_before(hour), 60 - minutes, tokens)
     return _clock(int(hour), minutes, tokens) if tokens[at] in ("past", "nach") else None
+
+
+def _hour_before(hour: str) -> int:
+    """Return the hour before one; before one o'clock it is twelve."""
+    return int(hour) - 1 or 12
 
 
 def _clock(hour: int, minute: int, tokens: Sequence[str]) -> time | None:

@@ -15,6 +15,8 @@ MAX_ROUNDS = 4
 """Times that a value is refused or not understood before the agent gives up."""
 MAX_SILENCES = 3
 """Silences in a row before the agent gives up."""
+MAX_CHARACTERS = 1_000
+"""Characters of a turn that are parsed: typed ones may be longer, and parsing takes quadratic time."""
 
 T = TypeVar("T")
 
@@ -68,6 +70,7 @@ class Dialogue(Generic[T]):
 
     def on_words(self, text: str) -> Ask | Captured[T]:
         """Handle a turn of the caller."""
+        text = text[:MAX_CHARACTERS]
         tokens, words = words_of(text), self._now.words
         if not tokens or asks_for_moment(sentences_of(text), language_of(self._now.language)):
             return self._listen()
@@ -85,9 +88,11 @@ class Dialogue(Generic[T]):
 
     def on_key(self, key: str) -> Ask | Captured[T]:
         """Handle a key: `#` ends an entry, `*` clears it. Once a value was read back, 1 and `#`
-        confirm it, and other keys refuse it.
+        confirm it, and other keys refuse it. A to D, which some telephones have, are ignored.
         """
         self._silences = 0
+        if key not in "0123456789*#":
+            return self._listen()
         if self._value is not None:
             return Captured(self._value) if key in "1#" else self._refused()
         self._keys = "" if key == "*" else self._keys + key.rstrip("#")
@@ -107,8 +112,8 @@ class Dialogue(Generic[T]):
         return self._repeated()
 
     def _on_value(self, heard: Heard[T]) -> Ask | Captured[T]:
-        if heard.fault:
-            return self._failed(heard.fault)
+        if heard.fault:  # which may quote the value
+            return self._failed(self._now.words.prompts.again if self._task.private else heard.fault)
         grown = heard.draft != self._draft
         self._draft = heard.draft
         self._open = heard.value if heard.open else None
@@ -158,7 +163,7 @@ class Dialogue(Generic[T]):
 
     def _read_back(self, value: T) -> Ask | Captured[T]:
         self._draft, self._keys, self._open = "", "", None
-        if not self._task.confirm:
+        if not self._task.confirm or (self._task.private and not self._task.masked):
             return Captured(value)
         self._value = value
         careful = self.corrections > 0
@@ -167,7 +172,11 @@ class Dialogue(Generic[T]):
         )
 
     def _repeated(self) -> Ask:
-        """Return the newest question again; within a number, the part that is known."""
+        """Return the newest question again; within a number, the part that is known. The agent's words are
+        stored, so a private number is asked for from its beginning.
+        """
+        if self._task.private and self._value is None:
+            self._draft, self._keys, self._open, self._asked = "", "", None, self._task.question
         if self._value is None and self._task.digits and self._draft:
             return Ask(self._now.words.prompts.more.format(" ".join(self._draft)), self._task.dictated)
         return Ask(self._asked, self._dictated, self._spelled)

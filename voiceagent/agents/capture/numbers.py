@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from voiceagent.agents.capture.corrections import correct_text
@@ -70,8 +70,9 @@ class Card(Task[str]):
     store and no prompt: the agent's code alone gets them. Only the last four digits are read back.
     """
 
-    private: bool = True
+    private: bool = field(default=True, init=False)
     spelled: ClassVar[bool] = False
+    masked: ClassVar[bool] = True
 
     @property
     def digits(self) -> tuple[int, ...]:

@@ -46,7 +46,8 @@ class Task(ABC, Generic[T]):
     """One thing to capture from the caller, for `AgentCall.ask`.
 
     question: spoken first. private: the caller's words are neither logged, stored, recorded nor sent to the
-    LLM. confirm: read the value back and ask whether it is right.
+    LLM. confirm: read the value back and ask whether it is right; a private value only if its read-back is
+    `masked`, as the agent's words are stored and sent to the LLM.
     """
 
     question: str
@@ -59,6 +60,8 @@ class Task(ABC, Generic[T]):
     """If the answer is not understood, the caller is asked to spell it."""
     spelled_at_once: ClassVar[bool] = False
     """The question is likely to be answered by letters."""
+    masked: ClassVar[bool] = False
+    """The read-back does not reveal the value."""
 
     @property
     def digits(self) -> tuple[int, ...]:

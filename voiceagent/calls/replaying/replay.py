@@ -79,6 +79,13 @@ def check_words(log: CallLog) -> None:
         raise CannotReplay(f"words were not kept in this log (calls.personal_data = {log.header.words!r})")
 
 
+def check_public(log: CallLog) -> None:
+    """Raise CannotReplay if the call had private input: its words decided about turns and are not logged."""
+    for record in log.records:
+        if isinstance(record.event, ev.TurnsClaimed) and record.event.private:
+            raise CannotReplay(f"event {record.number} begins private input, which is not in the log")
+
+
 def has_upstream(log: CallLog) -> bool:
     """Return True if the call's core was an upstream server."""
     return any(isinstance(record.event, ev.UpstreamTold) for record in log.records)
@@ -113,6 +120,7 @@ def replay(
     """Replay the whole log. Return None if all commands are the same. yield_gil: called after every event.
     begin: returns the call's core in its initial state. Raises CannotReplay.
     """
+    check_public(log)
     ids = LoggedIds()
     handle = begin(log, ids)
     for record in whole_records(log):

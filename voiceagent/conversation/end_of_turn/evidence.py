@@ -159,7 +159,7 @@ def openness(evidence: TurnEvidence, observed: Observed) -> float:
 
 def _tells_story(evidence: TurnEvidence, observed: Observed, words: int) -> float:
     """Return how far a turn is a story, whose sentences end at pauses too: 0 to 1."""
-    # who was answered too early pauses again, in short statements too
+    # a caller who was answered too early pauses again, in short statements too
     is_long = 1.0 if evidence.resumed else _share(words, STORY_WORDS)
     return is_long * (1 - min(observed["asks"] / MIN_ASKS, 1.0))
 

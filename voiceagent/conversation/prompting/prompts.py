@@ -47,7 +47,7 @@ class Prompts:
         planned: text that counts as played.
         """
         if unfinished is not None:
-            items = self._items_for(unfinished, unfinished.text)
+            items = self._items_for(unfinished, unfinished.shown_text)
         else:
             items = self._history.prompt_items(planned=planned)
         messages = self._old_turns.messages(items)
@@ -55,7 +55,7 @@ class Prompts:
 
     def prefill(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
         """Prefill the LLM with the history and the stable transcript while the caller speaks."""
-        words = turn.recognition.stable
+        words = "" if turn.private else turn.recognition.stable
         # the prompt is unknown if the client requests the response itself
         if not turn.respond or not self._policy.prefill_while_speaking:
             return []
@@ -65,13 +65,13 @@ class Prompts:
     def prefill_more(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
         """Prefill the LLM with newly stable words, if any."""
         read = self._prefilled[1] if self._prefilled[0] == turn.item_id else ""
-        return self.prefill(turn, settings) if turn.recognition.stable != read else []
+        return self.prefill(turn, settings) if not turn.private and turn.recognition.stable != read else []
 
     def score_turn_end(self, turn: CallerTurn, settings: CallSettings) -> list[AskTurnEnd]:
         """Ask the LLM whether the turn ends with its transcript, most of which is prefilled. Once per
         text.
         """
-        wanted = self._policy.llm_end is not None and turn.announced and turn.respond
+        wanted = self._policy.llm_end is not None and turn.announced and turn.respond and not turn.private
         if not wanted or turn.recognition.ends is not None or not words_of(turn.text):
             return []
         messages = self._old_turns.messages(self._items_for(turn, bare(turn.text)))

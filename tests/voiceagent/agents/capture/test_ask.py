@@ -99,6 +99,14 @@ async def test_the_digits_of_a_card_reach_the_agents_code_alone() -> None:
         assert texts == ["I want to pay", "(private)", "(private)", "thanks"]
 
 
+async def test_question_after_the_call_yields_none() -> None:
+    async with TestCall(Shop) as call:
+        context = call.agent.call
+        running = context._caller
+        running.end()
+        assert await context.ask(Email("What is your e-mail address?")) is None
+
+
 async def test_what_is_no_task_is_refused() -> None:
     async with TestCall(Shop) as call:
         call.model_will(Calls("ask_nothing"), "Sorry.")

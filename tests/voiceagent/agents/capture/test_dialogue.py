@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceagent.agents.capture import Card, Choice, Circumstances, Email, Name, PhoneNumber, Task, YesNo
-from voiceagent.agents.capture.dialogue import Ask, Captured, Dialogue
+from voiceagent.agents.capture.dialogue import MAX_CHARACTERS, Ask, Captured, Dialogue
 
 NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
 QUESTION = "What is your e-mail address?"
@@ -153,3 +153,38 @@ def test_a_dialogue_only_ends_with_a_value_that_its_task_allows(task: Task[Any],
         assert step.value == "bob@gmail.com" or task.hear(step.value, "", NOW).value == step.value
     else:
         assert isinstance(step, Ask) or step.value in (None, True, False)
+
+
+def test_known_part_of_a_private_number_is_not_spoken() -> None:
+    task = Card("Your card?")
+    question = Ask("Your card?", dictated=True)
+    dialogue, step = hold(task, "4242 4242", "")
+    assert step == question
+    assert dialogue.on_words("4242 4242 4242 4242") == Ask("I have 4 2 4 2. Is that right?", dictated=False)
+    assert hold(task, "4242 4242", "Pardon?")[1] == question
+
+
+def test_private_values_are_not_read_back() -> None:
+    number = PhoneNumber("Your number?", private=True, lengths=(7,))
+    assert hold(number, "555 0123")[1] == Captured("5550123")
+    assert hold(number, "555 0123 456")[1] == Ask("Sorry. Please say it once more.", dictated=True)
+    assert hold(Email(QUESTION, private=True), "bob at gmail dot com")[1] == Captured("bob@gmail.com")
+
+
+@pytest.mark.parametrize(
+    "task", [Choice("Which?", options=("a", "b")), Card("Card?"), PhoneNumber("Number?")]
+)
+def test_keys_a_to_d_are_ignored(task: Task[Any]) -> None:
+    assert hold(task, "<A>", "<D>")[1] == Ask("", dictated=task.dictated)
+
+
+def test_number_has_no_keys_a_to_d() -> None:
+    task = PhoneNumber("Number?", confirm=False, lengths=(4,))
+    assert hold(task, "<5>", "<A>", "<5>", "<0>", "<1>")[1] == Captured("5501")
+
+
+def test_only_the_beginning_of_a_long_text_is_parsed() -> None:
+    text = "hm " * MAX_CHARACTERS + "bob at gmail dot com"
+    _, step = hold(Email(QUESTION), text)
+    assert isinstance(step, Ask)
+    assert "B, O, B" not in step.text

@@ -176,6 +176,8 @@ def test_a_phone_number_is_corrected_in_part(text: str, corrected: str) -> None:
 def test_a_card_with_a_wrong_digit_is_refused() -> None:
     task = Card("")
     assert task.private
+    with pytest.raises(TypeError):
+        Card("", private=False)  # type: ignore[call-arg]
     assert task.hear("4242 4242 4242 4242", "", NOW).value == VALID_CARD
     assert task.hear("4242 4242 4242 4243", "", NOW).fault
     assert task.read_back(VALID_CARD, NOW, careful=False) == "4 2 4 2"
@@ -373,3 +375,20 @@ def test_no_text_breaks_a_task(task: Task[Any], text: str, now: Circumstances) -
         task.correct(heard.value, text, now)
     if isinstance(task, Email) and heard.value is not None:
         assert is_address(heard.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "clock"),
+    [
+        ("quarter to one", "en", time(12, 45)),
+        ("ten to one in the morning", "en", time(0, 50)),
+        ("halb eins", "de", time(12, 30)),
+    ],
+)
+def test_hour_before_one_is_twelve(text: str, language: str, clock: time) -> None:
+    assert Time("").hear(text, "", Circumstances(language, NOW.now)).value == clock
+
+
+def test_numbers_too_large_are_not_understood() -> None:
+    assert Date("").hear(f"may 5 nineteen {'9' * 20}", "", NOW).value is None
+    assert Amount("").hear("five " + "hundred " * 20 + "and five", "", NOW).value is None

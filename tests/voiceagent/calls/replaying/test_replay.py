@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from call_settings import call_settings
-from call_world import POLICY, CallWorld
+from call_settings import call_settings, turn_detection
+from call_world import POLICY, CallWorld, Step
 from conversation_moves import CALLS, FORGETFUL, LOOK, MOVES, SCRIPTS, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +17,7 @@ from voiceagent.calls.log.texts import Words
 from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.privacy import withheld_commands, withheld_event
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
@@ -133,3 +134,15 @@ def test_a_log_with_lost_events_is_not_replayed_past_them():
 def test_a_log_without_its_words_is_not_replayed(words: Words):
     with pytest.raises(CannotReplay, match="words were not kept"):
         replay(read_log(log_of(long_call(), words)))
+
+
+def test_call_with_private_input_is_refused_and_not_reported_as_different() -> None:
+    world = CallWorld(call_settings(turn_detection=turn_detection(kind="semantic_vad")))
+    world.feed(ev.TurnsClaimed(True, private=True))
+    world.say("four two four two")
+    world.steps = [
+        Step(withheld_event(step.event), step.ids, tuple(withheld_commands(step.commands)))
+        for step in world.steps
+    ]
+    with pytest.raises(CannotReplay, match="event 1 begins private input"):
+        replay(read_log(log_of(world)))
