@@ -36,14 +36,14 @@ class WebRtcClient:
             self.output.stop()
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Send audio of a response, int16 mono at 24 kHz."""
-        if not self.output.is_playing(response_id):
+        """Send audio of a response, int16 mono at 24 kHz. Other audio has no event in the Realtime API."""
+        if response_id and not self.output.is_playing(response_id):
             self._put(self._encoder.encode_output_buffer("started", response_id))
         self.output.play(response_id, frame)
 
     def clear(self) -> None:
         """Notify the client that the audio stops; sent audio cannot be dropped."""
-        if (response_id := self.output.stop()) is not None:
+        if response_id := self.output.stop():
             self._put(self._encoder.encode_output_buffer("cleared", response_id))
 
     def report(self, turn: TurnReport) -> None:
