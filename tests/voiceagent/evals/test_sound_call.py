@@ -26,7 +26,7 @@ CONFIG = """
 [agent]
 python = "{module}:Shop"
 [recognizer]
-engine = "voiceagent.bench.people.quick_engines:NoWords"
+engine = "voiceagent.bench.people.offline:NoWords"
 [llm]
 engine = "voiceagent.testing:RehearsedModel"
 script = [[
