@@ -46,7 +46,8 @@ class Task(ABC, Generic[T]):
     """One thing to capture from the caller, for `AgentCall.ask`.
 
     question: spoken first. private: the caller's words are neither logged, stored, recorded nor sent to the
-    LLM. confirm: read the value back and ask whether it is right.
+    LLM; a value that is read back is, as the agent's speech. confirm: read the value back and ask whether it
+    is right.
     """
 
     question: str
