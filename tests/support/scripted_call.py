@@ -43,6 +43,7 @@ class ScriptedCall:
     items: Sequence[Item] = ()
     identified: dict[str, str] = field(default_factory=dict)
     line: Line | None = None
+    private: bool = False
 
     def __post_init__(self) -> None:
         self.over = asyncio.Event()

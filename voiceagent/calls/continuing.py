@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import structlog
+
 from voiceagent.calls.archiver import GilYield
 from voiceagent.calls.log.event_log import LogError, read_log
 from voiceagent.calls.places import PlaceError, read_log_at
 from voiceagent.calls.replaying.replay import CannotReplay, Continuation, continuation
 from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore, StoreError
+
+log = structlog.get_logger()
 
 MAX_LOG_BYTES = 4 << 20
 """Largest log of a call that can be continued, half an hour of talk. The events of longer ones are so many
@@ -24,7 +28,8 @@ def find_ended(store: CallStore, call_id: str) -> CallRow | None:
     try:
         call = store.get(call_id)
     except StoreError as error:
-        raise CannotContinue(f"what is kept cannot be read now: {error}") from error
+        log.warning("kept_call_unreadable", call=call_id, reason=str(error))
+        raise CannotContinue("what is kept cannot be read now; the log says why") from error
     return None if call is None or call.state == "running" else call
 
 

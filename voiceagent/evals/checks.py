@@ -26,6 +26,8 @@ def failures(scenario: Scenario, call: CallRecord) -> list[Failure]:
         except AssertionError as error:
             reason = str(error).partition("\n")[0]  # pytest adds lines to it
             found.append(Failure(reason or "the check in Python does not hold"))
+        except Exception as error:  # user code; the other runs must not be lost
+            found.append(Failure(f"the check in Python failed: {type(error).__name__}: {error}"))
     return found
 
 

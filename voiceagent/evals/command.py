@@ -116,10 +116,11 @@ def _before(plan: Plan, against: str) -> Results:
 
 def _of_revision(plan: Plan, revision: str) -> Results:
     """Return the results of the configuration, and of the agent's modules, at a git revision."""
-    root = Path(_git(plan.config.absolute().parent, "rev-parse", "--show-toplevel"))
+    folder_of_config = plan.config.absolute().parent.resolve()  # git names folders without links
+    root = Path(_git(folder_of_config, "rev-parse", "--show-toplevel"))
     with _worktree(root, revision) as tree, tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "results.json"
-        config = tree / plan.config.absolute().relative_to(root)
+        config = tree / folder_of_config.relative_to(root) / plan.config.name
         options = [f"--runs={plan.runs}", f"--processes={plan.processes}", "--min-rate=0", f"--json={out}"]
         options += ["--typed"] if plan.typed else []
         options += [f"--only={name}" for name in plan.only]

@@ -95,7 +95,7 @@ def read_results(path: Path) -> Results:
         if document["format"] != FORMAT:
             raise ValueError(f"format is {document['format']!r}; allowed: {FORMAT}")
         return Results(document["name"], tuple(_run(one) for one in document["runs"]), document["wall_s"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"{path}: no results of an eval ({type(error).__name__}: {error})"
         raise CommandFailed(f"{message}; allowed: a file that `--json` has written") from error
 
@@ -130,4 +130,8 @@ def junit(results: Results) -> str:
 
 def _clean(text: str) -> str:
     """Return a text without characters that XML 1.0 does not allow."""
-    return "".join(one for one in text if one in "\t\n\r" or " " <= one <= "\ud7ff" or one >= "\ue000")
+    return "".join(
+        one
+        for one in text
+        if one in "\t\n\r" or " " <= one <= "\ud7ff" or (one >= "\ue000" and one not in "\ufffe\uffff")
+    )

@@ -102,6 +102,8 @@ class _Ear:
         begin_s = max(self._loop.time(), self.played_until_s)
         self.played_until_s = begin_s + len(frame) / RATE_HZ
         self._microphone.play(frame, begin_s - self._began_s)
+        if not response_id:
+            return  # a backchannel is no answer
         if np.abs(frame.astype(np.int32)).max(initial=0) >= AUDIBLE:
             response = self.responses.setdefault(response_id, _Response())
             response.begin_s = begin_s if response.begin_s is None else response.begin_s

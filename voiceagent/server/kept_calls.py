@@ -65,7 +65,10 @@ async def find_session(kept: KeptCalls | None, session_id: str) -> Stored:
         raise RequestError("not_kept", "this server keeps no calls (calls.folder)")
     from voiceagent.calls.continuing import CannotContinue, continued, find_ended  # noqa: PLC0415  as above
 
-    call = await asyncio.to_thread(find_ended, kept.store, session_id)
+    try:
+        call = await asyncio.to_thread(find_ended, kept.store, session_id)
+    except CannotContinue as reason:
+        raise RequestError("unavailable", str(reason)) from reason
     if call is None or not session_id.startswith(LIVE_PREFIX):
         raise RequestError("session_not_found", f"no ended session {shorten(session_id)} is kept")
     try:

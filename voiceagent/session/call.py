@@ -83,6 +83,10 @@ class ControlledCall(Protocol):
 class Call(ControlledCall, Protocol):
     """Operations of a session for a transport. Only `ended`, `close` and `stopped` wait."""
 
+    @property
+    def private(self) -> bool:
+        """True while the caller's input is for the agent's code alone: no copy of it may be sent."""
+
     def join_trace(self, traceparent: str) -> None:
         """Make the call part of its caller's trace. Call before `begin`.
 

@@ -119,6 +119,11 @@ class Session(BaseCall):
         """True if neither side speaks; tools may run."""
         return self._conversation.quiet
 
+    @property
+    def private(self) -> bool:
+        """True while the caller's input is for the agent's code alone."""
+        return self._conversation.private
+
     def mcp_refusal(self, server: McpServer) -> str | None:
         """Return the reason why the client may not name this MCP server; None if it may."""
         return self._executor.mcp.refusal(server)
@@ -127,7 +132,7 @@ class Session(BaseCall):
         if made and self._listener.unjudged_s > MAX_UNJUDGED_S:
             return
         self._listener.hear(samples, made)
-        recorded = np.zeros_like(samples) if self._conversation.private else samples
+        recorded = np.zeros_like(samples) if self.private else samples
         self._publisher.on_input_audio(recorded, rate_hz, begins_ago_s)
 
     @property

@@ -102,6 +102,11 @@ class UpstreamCall(BaseCall):
         """True while neither side speaks; tools may run."""
         return self._conversation.quiet
 
+    @property
+    def private(self) -> bool:
+        """False: the backend hears everything, so that private input is refused."""
+        return False
+
     def begin(self, greet: bool = True) -> None:
         """Connect the backend and greet the caller."""
         super().begin(greet)

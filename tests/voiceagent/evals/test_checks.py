@@ -101,6 +101,14 @@ def test_failures_of_the_call_and_of_a_check_in_python_count() -> None:
     assert found == ["the call failed: no connection", "no tools, please"]
 
 
+def test_an_error_of_a_check_in_python_fails_its_run_alone() -> None:
+    def check(call: CallRecord) -> None:
+        assert call.tools[7].name == "add"
+
+    [failure] = failures(Scenario.of("breakfast", {"script": ["Hello."]}, check=check), CALL)
+    assert failure.reason == "the check in Python failed: IndexError: tuple index out of range"
+
+
 def test_a_typed_call_is_not_judged_by_times() -> None:
     scenario = Scenario.of("breakfast", {"script": ["Hello."], "expect": {"answers_every_turn": True}})
     assert failures(scenario, CallRecord((Said("caller", "Hello."),), spoken=False)) == []

@@ -85,7 +85,9 @@ def test_results_are_the_same_after_writing_and_reading(tmp_path: Path) -> None:
     assert json.dumps(read.as_json()) == json.dumps(written.as_json())
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", "no json", '{"format": 2}'])
+@pytest.mark.parametrize(
+    "text", ["{}", "[]", "no json", '{"format": 2}', '{"format": 1, "name": "a", "runs": ["a"], "wall_s": 1}']
+)
 def test_another_file_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(text)
@@ -94,7 +96,7 @@ def test_another_file_is_named(tmp_path: Path, text: str) -> None:
 
 
 def test_junit_has_a_case_for_each_run_and_no_character_that_xml_forbids() -> None:
-    runs = (Run("a", 1, ()), Run("a", 2, (Failure("said \x00 <no>"), Failure("late"))))
+    runs = (Run("a", 1, ()), Run("a", 2, (Failure("said \x00\uffff <no>"), Failure("late"))))
     suite = ElementTree.fromstring(junit(Results("some.toml", runs)))
     assert suite.attrib | {"time": ""} == {"name": "some.toml", "tests": "2", "failures": "1", "time": ""}
     [case] = [case for case in suite if len(case)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.evals.exact_tests import fisher, holm, kappa, rank_sum, sign_test
+from voiceagent.evals.exact_tests import MAX_EXACT, fisher, holm, kappa, rank_sum, sign_test
 
 COUNTS = st.tuples(st.integers(0, 12), st.integers(0, 12))
 SMALL = st.lists(st.integers(0, 4).map(float), min_size=1, max_size=5)
@@ -20,6 +20,11 @@ def test_fisher_has_the_p_value_of_his_tea_tasting() -> None:
 
 def test_fisher_finds_ten_of_ten_against_none() -> None:
     assert fisher(10, 10, 0, 10) == pytest.approx(2 / 184_756)  # C(20, 10) tables, two as extreme
+
+
+def test_fisher_takes_a_thousand_runs() -> None:
+    assert fisher(500, 1_000, 500, 1_000) == 1.0
+    assert fisher(600, 1_000, 400, 1_000) < 1e-15
 
 
 @given(COUNTS, COUNTS)
@@ -57,6 +62,16 @@ def test_rank_sum_is_the_share_of_divisions_as_far_from_the_mean(
 def test_rank_sum_finds_ten_longer_waits() -> None:
     waits = [0.5 + 0.01 * number for number in range(10)]
     assert rank_sum(waits, [wait + 0.3 for wait in waits]) == pytest.approx(2 / 184_756)
+
+
+def test_rank_sum_of_many_values_is_near_the_exact_one() -> None:
+    half = MAX_EXACT // 2
+    sample = [float(number % 17) for number in range(half)]
+    other = [value + 2 for value in sample]
+    exact, near = rank_sum(sample, other), rank_sum([*sample, 8.0], [*other, 10.0])
+    assert near == pytest.approx(exact, rel=0.15)
+    assert rank_sum([1.0] * 1_000, [1.0] * 1_000) == 1.0
+    assert rank_sum([1.0] * 1_000, [2.0] * 1_000) < 1e-15
 
 
 def test_holm_corrects_the_smallest_for_all_tests() -> None:

@@ -9,14 +9,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from voiceagent.agents import Agent, tool
 from voiceagent.bench.people.virtual_time import frozen, run_virtually
 from voiceagent.config.tables import load
 from voiceagent.evals.callable_agent import callable_agent
+from voiceagent.evals.delivery import Microphone
 from voiceagent.evals.record import CallRecord
-from voiceagent.evals.scenario import EvalFile, Scenario, Times
+from voiceagent.evals.scenario import EvalFile, LineConfig, Scenario, Times
+from voiceagent.evals.sound_call import _Ear
 from voiceagent.evals.virtual_engines import EngineThread
 
 CONFIG = """
@@ -121,6 +124,16 @@ def test_lines_carry_the_call(tmp_path: Path, kind: str) -> None:
     table = {"script": ["I would like two tuna pizzas"], "line": {"kind": kind}}
     [call] = calls(tmp_path, table, (1,))
     assert [tool.name for tool in call.tools] == ["add"]
+
+
+async def test_backchannel_of_the_agent_is_no_answer() -> None:
+    ear = _Ear(Microphone(LineConfig(), 1), asyncio.get_running_loop().time())
+    loud = np.full(480, 5_000, np.int16)
+    ear.play("", loud)
+    assert not ear.quiet
+    assert ear.responses == {}
+    ear.play("resp_1", loud)
+    assert list(ear.responses) == ["resp_1"]
 
 
 def test_the_clock_stands_still_while_an_engine_works_and_its_times_are_given() -> None:

@@ -201,7 +201,8 @@ class LiveCall:
 
     def _hear(self, samples: Samples, made: bool = False) -> None:
         if self._client.sidebands:
-            self._client.reflect_input(samples, self._call.settings.input_format.rate_hz)
+            reflected = np.zeros_like(samples) if self._call.private else samples
+            self._client.reflect_input(reflected, self._call.settings.input_format.rate_hz)
         if self._muted or self._fixture.is_playing:
             samples = np.zeros_like(samples)
         self._call.hear(samples, made)

@@ -49,6 +49,17 @@ async def test_sideband_has_both_sides_audio_and_the_agents_with_times() -> None
         assert (said["delta"], said["end_ms"] - said["start_ms"]) == (SOUND, 20)
 
 
+async def test_sideband_does_not_hear_private_input() -> None:
+    async with attached() as (server, socket, sideband):
+        server.call.private = True
+        await socket.send("session.input_audio.append", audio=SOUND)
+        heard = await sideband.receive()
+        assert not any(base64.b64decode(heard["audio"]))
+        server.call.private = False
+        await socket.send("session.input_audio.append", audio=SOUND)
+        assert await sideband.receive() == {"type": "session.input_audio.append", "audio": SOUND}
+
+
 async def test_sideband_acts_on_the_session_and_errors_are_its_own() -> None:
     async with attached() as (_, socket, sideband):
         await sideband.send("session.input_audio.append", event_id="e1", audio=SOUND)
