@@ -271,6 +271,8 @@ class Conversation:
                 return clear_input(self._caller, self._responses)
             case ev.OutputCleared():
                 return self._responses.stop(cause_of(event))
+            case ev.ClipRequested() if self.settings.only_transcribes:
+                return [notify.NotifyError("not_supported", "a transcription session plays no clips", "type")]
             case ev.ClipRequested():
                 return self._answering.play_clip(event)
             case ev.KeyPressed(digit, received_at):
