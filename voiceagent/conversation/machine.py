@@ -271,12 +271,14 @@ class Conversation:
                 return clear_input(self._caller, self._responses)
             case ev.OutputCleared():
                 return self._responses.stop(cause_of(event))
-            case ev.ClipRequested() if not self.settings.only_transcribes:
+            case ev.ClipRequested() if self.settings.only_transcribes:
+                return [notify.NotifyError("not_supported", "a transcription session plays no clips", "type")]
+            case ev.ClipRequested():
                 return self._answering.play_clip(event)
             case ev.KeyPressed(digit, received_at):
                 return [] if self._turns.private else [notify.NotifyKeyPressed(digit, received_at)]
-            case ev.ClipRequested() | ev.PlayoutMeasured():
-                return []  # a transcription has no voice; playout is for the call's log only
+            case ev.PlayoutMeasured():
+                return []  # for the call's log only
             case _:
                 return self._on_item_request(event)
 
