@@ -121,16 +121,20 @@ async def test_client_secrets_fork_nothing() -> None:
             assert found == status
 
 
-async def test_fork_over_webrtc_continues_the_conversation() -> None:
+@pytest.mark.parametrize("permissions", [{}, {"allowed_client_events": ["session.close"]}])
+async def test_fork_over_webrtc_continues_the_conversation(permissions: dict[str, Any]) -> None:
     async with serving() as server, httpx.AsyncClient(trust_env=False) as http:
         server.stored["live_1"] = Stored(stored(), ITEMS)
         caller = LiveRtcCaller(http)
         url = f"{server.url.replace('ws', 'http', 1)}/live_1/fork"
-        answer = await http.post(url, json=await caller.transport())
+        session = {"client": {"data_channel": permissions}} if permissions else {}
+        answer = await http.post(url, json={"session": session} | await caller.transport())
         assert answer.status_code == 201, answer.text
         assert answer.json()["session"]["id"] == server.call.call_id
         await caller.accept(answer.json()["transport"]["sdp"])
         assert tuple(created(server)) == ITEMS
+        if permissions:
+            assert "client events: session.close;" in (await caller.until("info"))["message"]
         await caller.peer.close()
         if caller.listening is not None:
             caller.listening.cancel()
