@@ -107,6 +107,22 @@ async def test_unknown_session_cannot_be_forked() -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "session_not_found")
 
 
+async def test_backend_with_too_many_tools_is_refused() -> None:
+    tools = [{"type": "function", "name": f"tool_{number}", "parameters": {}} for number in range(129)]
+    backend = {"type": "responses", "responses": {"model": "m", "tools": tools}}
+    param = "session.delegation.responses.tools"
+    async with forking(stored(), delegation=backend) as (server, _, error):
+        assert (error["error"]["code"], error["error"]["param"]) == ("limit_exceeded", param)
+        async with httpx.AsyncClient(trust_env=False) as http:
+            body = {"transport": {"type": "webrtc", "sdp": "v=0"}, "session": {"delegation": backend}}
+            url = server.url.replace("ws", "http", 1)
+            fork = await http.post(f"{url}/live_1/fork", json=body)
+            body["session"]["model"] = "m"
+            session = await http.post(url, json=body)
+        found = [(answer.status_code, answer.json()["error"]["param"]) for answer in (fork, session)]
+        assert found == [(400, param)] * 2
+
+
 async def test_client_secrets_fork_nothing() -> None:
     async with serving(ApiKeys(frozenset({"owner"}))) as server:
         server.stored["live_1"] = Stored(stored(), ITEMS)
