@@ -11,7 +11,7 @@ from statistics import fmean
 import numpy as np
 from rich.console import Console
 
-from llmcore.engine import Llm
+from llmcore.engine import Llm, LlmError
 from voiceagent.calls.log.outline import OutlinedTurn, totals
 from voiceagent.cli.fork import Futures, fork_log
 from voiceagent.cli.replay import find_log, logs_in
@@ -67,7 +67,10 @@ def compare_calls(
             futures.append(found)
     if not futures:
         raise CommandFailed(f"{calls}: what is set changes none of the {len(logs)} calls")
-    judged = asyncio.run(_judged(futures, settings, folder, config.agent.language))
+    try:
+        judged = asyncio.run(_judged(futures, settings, folder, config.agent.language))
+    except LlmError as error:
+        raise CommandFailed(f"the judge did not start: {error}") from error
     _print(differences(futures, judged), len(logs), len(futures), left_out)
 
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from fixed_config import write_config
+from kept_folder import keep_one
+
+from llmcore.engine import LlmError
 from voiceagent.calls.log.outline import OutlinedTurn
 from voiceagent.calls.replaying.answers import Counts
-from voiceagent.cli.counterfactuals import differences
+from voiceagent.cli import counterfactuals
+from voiceagent.cli.counterfactuals import compare_calls, differences
 from voiceagent.cli.fork import Futures
+from voiceagent.config.tables import load
+from voiceagent.engines.config import EngineConfig
+from voiceagent.evals.scenario import EvalFile
+from voiceagent.validation.errors import CommandFailed
 
 
 def turn(waited_s: float | None, outcome: str = "completed") -> OutlinedTurn:
@@ -47,3 +57,20 @@ def test_judged_shares_are_a_figure() -> None:
     judged = [(0.5, 1.0), (None, 1.0)]
     found = {one.name: one for one in differences(calls, judged)}
     assert (found["questions answered yes"].calls, found["questions answered yes"].after) == (1, 1.0)
+
+
+class BrokenJudge:
+    """An LLM that does not start."""
+
+    async def start(self) -> None:
+        raise LlmError("no connection")
+
+
+def test_judge_that_does_not_start_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_one(tmp_path / "kept")
+    path = write_config(tmp_path)
+    changed = load(path, {"turn.silence_s": "0.9"})
+    monkeypatch.setattr(counterfactuals, "build_engine", lambda *_: BrokenJudge())
+    settings = EvalFile(judge=EngineConfig(engine="openai"), questions=("Was it polite?",))
+    with pytest.raises(CommandFailed, match="the judge did not start: no connection"):
+        compare_calls(load(path), changed, tmp_path / "kept", settings, tmp_path, recorded=True)

@@ -12,6 +12,15 @@ from voiceagent.evals.command import Outputs, run_eval
 from voiceagent.evals.runs import Plan
 from voiceagent.validation.errors import CommandFailed
 
+CONFIG = """
+[agent]
+[recognizer]
+engine = "voiceagent.bench.people.offline:NoWords"
+[llm]
+engine = "voiceagent.testing:RehearsedModel"
+[synthesizer]
+engine = "espeak"
+"""
 GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
 
 
@@ -21,7 +30,7 @@ def test_configuration_behind_a_link_is_found_at_a_revision(
     repository, link = tmp_path / "repository", tmp_path / "link"
     repository.mkdir()
     link.symlink_to(repository)
-    (repository / "my.toml").write_text("[agent]\n")
+    (repository / "my.toml").write_text(CONFIG)
     (repository / "evals").mkdir()
     (repository / "evals/hello.toml").write_text('script = ["Hello."]\n')
     for command in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "a")):
@@ -38,4 +47,4 @@ def test_configuration_behind_a_link_is_found_at_a_revision(
     plan = Plan(link / "evals", link / "my.toml", {})
     with pytest.raises(CommandFailed, match="git:HEAD: not run"):
         run_eval(plan, "git:HEAD", Outputs())
-    assert found == ["[agent]\n"]
+    assert found == [CONFIG]

@@ -20,6 +20,7 @@ from voiceagent.transports.live.webrtc import LiveWebRtcEndpoint, Transport
 from voiceagent.transports.live.websocket import LiveEndpoint
 from voiceagent.transports.realtime.http import STATUS, deny, to_object
 from voiceagent.transports.realtime.protocol.errors import RequestError, Wire, from_validation
+from voiceagent.transports.realtime.protocol.limits import check_object
 from voiceagent.transports.websocket import address_of
 
 
@@ -49,6 +50,8 @@ class Forks:
         """Answer an offer. Raise NotAdmitted, CallRefused, RequestError."""
         caller = self._admit(request.headers, address_of(request))
         document = to_object(await request.body(), "the body", self._limits)
+        if isinstance(session := document.get("session"), dict):
+            check_object(session, "session", self._limits)
         try:
             asked = _ForkRequest.model_validate(document)
         except ValidationError as error:

@@ -107,6 +107,22 @@ async def test_unknown_session_cannot_be_forked() -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "session_not_found")
 
 
+async def test_backend_with_too_many_tools_is_refused() -> None:
+    tools = [{"type": "function", "name": f"tool_{number}", "parameters": {}} for number in range(129)]
+    backend = {"type": "responses", "responses": {"model": "m", "tools": tools}}
+    param = "session.delegation.responses.tools"
+    async with forking(stored(), delegation=backend) as (server, _, error):
+        assert (error["error"]["code"], error["error"]["param"]) == ("limit_exceeded", param)
+        async with httpx.AsyncClient(trust_env=False) as http:
+            body = {"transport": {"type": "webrtc", "sdp": "v=0"}, "session": {"delegation": backend}}
+            url = server.url.replace("ws", "http", 1)
+            fork = await http.post(f"{url}/live_1/fork", json=body)
+            body["session"]["model"] = "m"
+            session = await http.post(url, json=body)
+        found = [(answer.status_code, answer.json()["error"]["param"]) for answer in (fork, session)]
+        assert found == [(400, param)] * 2
+
+
 async def test_client_secrets_fork_nothing() -> None:
     async with serving(ApiKeys(frozenset({"owner"}))) as server:
         server.stored["live_1"] = Stored(stored(), ITEMS)
@@ -121,16 +137,20 @@ async def test_client_secrets_fork_nothing() -> None:
             assert found == status
 
 
-async def test_fork_over_webrtc_continues_the_conversation() -> None:
+@pytest.mark.parametrize("permissions", [{}, {"allowed_client_events": ["session.close"]}])
+async def test_fork_over_webrtc_continues_the_conversation(permissions: dict[str, Any]) -> None:
     async with serving() as server, httpx.AsyncClient(trust_env=False) as http:
         server.stored["live_1"] = Stored(stored(), ITEMS)
         caller = LiveRtcCaller(http)
         url = f"{server.url.replace('ws', 'http', 1)}/live_1/fork"
-        answer = await http.post(url, json=await caller.transport())
+        session = {"client": {"data_channel": permissions}} if permissions else {}
+        answer = await http.post(url, json={"session": session} | await caller.transport())
         assert answer.status_code == 201, answer.text
         assert answer.json()["session"]["id"] == server.call.call_id
         await caller.accept(answer.json()["transport"]["sdp"])
         assert tuple(created(server)) == ITEMS
+        if permissions:
+            assert "client events: session.close;" in (await caller.until("info"))["message"]
         await caller.peer.close()
         if caller.listening is not None:
             caller.listening.cancel()

@@ -45,7 +45,7 @@ def forked_start(
         audio=Audio(output=output, format=given.audio.format if given.audio is not None else None),
     )
     if given.client is not None:
-        session = MediaSessionConfig.model_construct(**dict(session), client=given.client)
+        session = MediaSessionConfig.model_construct(**(dict(session) | {"client": given.client}))
     return SessionStart(type="session.start", event_id=event_id, session=session)
 
 

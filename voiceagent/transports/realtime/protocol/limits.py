@@ -63,7 +63,10 @@ def _payloads(document: dict[str, Any]) -> Iterator[str]:
 
 
 def check_object(given: dict[str, Any], name: str, limits: EventLimits) -> None:
-    """Refuse a session or a response, called `name` in errors, that exceeds a limit. Raise RequestError."""
+    """Refuse a session, a Live session's backend, or a response that exceeds a limit. Raise RequestError.
+
+    name: in errors.
+    """
     for field, limit, what in (
         ("tools", "max_tools", "tools"),
         ("input", "max_response_items", "items"),
@@ -75,6 +78,9 @@ def check_object(given: dict[str, Any], name: str, limits: EventLimits) -> None:
     size = len(to_json(given["tools"])) if given.get("tools") else 0
     if size > limits.max_tools_bytes:
         raise _too_much(f"{name}.tools", size, "bytes", "max_tools_bytes", limits.max_tools_bytes)
+    delegation = given.get("delegation")
+    if isinstance(delegation, dict) and isinstance(backend := delegation.get("responses"), dict):
+        check_object(backend, f"{name}.delegation.responses", limits)
 
 
 def check_values(document: Any, name: str, limits: EventLimits) -> None:
