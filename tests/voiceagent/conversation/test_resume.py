@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from call_settings import call_settings, turn_detection
 from call_world import POLICY, CallWorld, fragment, of
-from turn_pauses import calling
 
 from llmcore.engine import Message
 from voiceagent.conversation import commands as do
@@ -71,43 +69,6 @@ def test_after_a_voice_without_words_the_next_needs_a_word() -> None:
     world.make("Yes, we have a pool.")
     world.begin_speaking(3.5)
     assert world.feed(ev.InterruptionCandidate(3.6)) == [do.HoldPlayout()]
-
-
-STORY = "So then we went to the market and it was closed."
-STORY_S = 1.0
-
-
-def endpointing_delay_s(world: CallWorld, words: str, at_s: float) -> float:
-    """The caller pauses a second after `at_s`, with these words; return the delay of the end of turn."""
-    commands = world.pause(world.begin_speaking(at_s), words, at_s + 1)
-    return of(do.RequireSilence, commands)[-1].decision.silence_s
-
-
-def test_hesitation_without_words_delays_the_answer() -> None:
-    delays_s = []
-    for words in ("and a sauna?", ""):
-        world = calling()
-        world.say("Do you have a pool?", at_s=1.0)
-        world.make("Yes, we have a pool.")
-        delays_s.append(endpointing_delay_s(world, words, 2.6))
-    asked, hesitated = delays_s
-    assert hesitated >= STORY_S > asked
-
-
-def test_caller_who_resumed_a_turn_may_pause_in_the_next_three() -> None:
-    world, delays_s = calling(), []
-    delays_s.append(endpointing_delay_s(world, STORY, 0.1))
-    world.feed(ev.TurnEnded(1.1))
-    world.make("I see.")
-    at_s = 1.6
-    for _ in range(5):
-        delays_s.append(endpointing_delay_s(world, STORY, at_s))
-        world.feed(ev.TurnEnded(at_s + 1))
-        world.make("I see.")
-        at_s += 20
-    once, *resumed, forgotten = delays_s
-    assert resumed == [pytest.approx(STORY_S, abs=0.01)] * 4
-    assert forgotten == once
 
 
 def test_logs_of_older_builds_wait_for_a_word() -> None:

@@ -58,7 +58,7 @@ STORY_WORDS = (16, 24)
 statements are often whole orders.
 """
 STORY_OPENNESS = 2.9
-"""Openness of a story, and of a turn that the caller holds after a false end: 1.0 s of silence."""
+"""Openness of a story: 1.0 s of silence."""
 NEUTRAL_AUDIO_LOG_ODDS = 1.0
 """Log-odds of the audio that carry no information, between the means of 127 pauses of people that went on,
 0.0, and of 353 ends, 2.4.
@@ -78,8 +78,7 @@ class TurnEvidence:
     neither. dictation: possible digits of a number that the agent asked for, empty for a name or the like;
     None without dictation, as far as the agent's code says. llm: contribution of the LLM's score of this
     text, in nats (`llm_end.py`); None if unknown. before: the recognizer's previous hypothesis.
-    longest_pause_s: of those pauses, 0 for none. resumed: the caller continued after a false end, in this
-    turn or one shortly before it. hesitates: the voice after a false end has no words.
+    longest_pause_s: of those pauses, 0 for none. resumed: the caller continued after a false end.
     """
 
     text: str
@@ -92,7 +91,6 @@ class TurnEvidence:
     before: str = ""
     longest_pause_s: float = 0.0
     resumed: bool = False
-    hesitates: bool = False
 
 
 Observed = dict[str, float]
@@ -146,8 +144,6 @@ def openness(evidence: TurnEvidence, observed: Observed) -> float:
     """Return the openness of a turn: 0 if `Silences.certain_s` may end it, 1 if `even_s` is the minimum
     silence, 2 for as much more again; 0 after numbers.
     """
-    if evidence.hesitates:
-        return STORY_OPENNESS
     if "tells" not in observed:
         return 0.0
     words = len(evidence.text.split())

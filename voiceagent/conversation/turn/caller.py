@@ -40,8 +40,6 @@ own.
 """
 PAUSE_S = 0.25
 """Minimum silence that counts as a pause, longer than the closure of a consonant."""
-RESUMED_TURNS = 3
-"""Turns after a resumed one in which the caller is expected to pause as before."""
 
 
 class Caller:
@@ -64,7 +62,6 @@ class Caller:
         self.spelling = False
         self.levels = VoiceLevels()
         self._committed_to_s = 0.0  # end of the newest item's audio
-        self._turns_since_resumed = RESUMED_TURNS
 
     @property
     def silent(self) -> bool:
@@ -95,7 +92,6 @@ class Caller:
         taken_to_s = max([self._committed_to_s, *(ended.sound_end_s for ended in self.awaiting)])
         turn = self.open = CallerTurn(self._new_id("item"), at_s, respond, resumes, dictation)
         turn.private = private or (resumes is not None and resumes.private)
-        turn.may_pause = resumes is not None or self._turns_since_resumed < RESUMED_TURNS
         if taken_to_s > at_s - padding_s:
             turn.not_before_s = min(taken_to_s, at_s)
         whole = resumes is not None and self._policy.resume_as_whole
@@ -154,7 +150,6 @@ class Caller:
         self.dictation = None
         # turns that the client commits are not resumed by voice
         self.last = turn if by_voice else None
-        self._turns_since_resumed = 0 if turn.resumes is not None else self._turns_since_resumed + 1
         item = MessageItem(turn.item_id, "user", turn.shown_text, spoken=True)
         previous = self._history.last_id()
         self._history.insert(item)
@@ -292,8 +287,7 @@ def decide_end_of_turn(turn: CallerTurn, agent: str, eagerness: Eagerness, polic
         llm=None if ends is None or llm_end is None else llm_end.nats(ends),
         before=turn.recognition.before,
         longest_pause_s=max(turn.pauses_s, default=0.0),
-        resumed=turn.may_pause,
-        hesitates=turn.resumes is not None and turn.settled and not words_of(turn.text),
+        resumed=turn.resumes is not None,
     )
     return judge(evidence, language_of(policy.language), eagerness)
 

@@ -95,10 +95,9 @@ class CallerTurn:
     early. dictation: digits that a dictated number may have, empty for a name or the like, None without
     dictation. not_before_s: see `StartRecognition`. typed: text before the audio, of an item that the client
     created. private: its words are for the agent's code alone. notified: stable text sent to the client.
-    own_pauses_s: pauses after which the caller continued, in seconds. may_pause: it resumes an earlier turn,
-    or a turn shortly before it did. length, proximity: for a voice over the agent, its class by length and by
-    loudness. level_db: level in dBFS, None if unknown: of the whole voice once the turn is over; before that,
-    over the agent, of its loudest window.
+    own_pauses_s: pauses after which the caller continued, in seconds. length, proximity: for a voice over the
+    agent, its class by length and by loudness. level_db: level in dBFS, None if unknown: of the whole voice
+    once the turn is over; before that, over the agent, of its loudest window.
     """
 
     item_id: str
@@ -114,7 +113,6 @@ class CallerTurn:
     private: bool = field(default=False, init=False)
     notified: str = field(default="", init=False)
     own_pauses_s: tuple[float, ...] = field(default=(), init=False)
-    may_pause: bool = field(default=False, init=False)
     length: VoiceLength = field(default=VoiceLength.BRIEF, init=False)
     proximity: SpeakerProximity = field(default=SpeakerProximity.NEAR, init=False)
     level_db: float | None = field(default=None, init=False)

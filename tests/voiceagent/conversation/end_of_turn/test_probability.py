@@ -333,13 +333,6 @@ def test_caller_who_was_answered_too_early_may_pause_in_a_story(text: str, told:
     assert resumed == (pytest.approx(STORY_S, abs=0.01) if told else first)
 
 
-@given(TEXTS)
-def test_hesitation_after_a_false_end_holds_the_turn(text: str) -> None:
-    held = judge(TurnEvidence(text, resumed=True, hesitates=True), ENGLISH)
-    if held.rule == "probability":
-        assert held.silence_s >= STORY_S
-
-
 def test_a_comma_does_not_hold_up_a_number_that_is_whole() -> None:
     said = [judge(TurnEvidence(f"555 123 4567{mark}"), ENGLISH).silence_s for mark in (".", ",")]
     assert said == [SILENCES["auto"].certain_s] * 2
