@@ -178,7 +178,7 @@ class SpokenText:
         """All was spoken when it was pushed."""
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: no state is kept."""
 
     def _speak(self, words: Sequence[SpokenWord], offset: int, settings: VoiceSettings, emit: Emit) -> bool:
         """Emit the sound of words. Returns False once the text is cancelled."""

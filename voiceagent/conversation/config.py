@@ -82,7 +82,7 @@ class AgentConfig(Section):
     backchannel_phrases: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         default_factory=_phrase_default(attrgetter("backchannels"))
     )
-    """What the agent says then, in turn."""
+    """Phrases of these backchannels, said in turn."""
     max_output_tokens: int = Field(default=200, ge=1)
     """Longest response, unless the client sets its own limit."""
     stop: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), max_length=4)

@@ -47,6 +47,10 @@ class Grammar:
         self.tokens: NDArray[np.int64] = np.array(sorted(known), np.int64)
         """All its tokens; no others are ever allowed."""
 
+    def allows(self, text: Sequence[int]) -> bool:
+        """Return True for a whole text, given without its begin mark, that is allowed."""
+        return text[-1] == self._end and self._end in self.allowed(text[:-1])
+
     def allowed(self, text: Sequence[int]) -> frozenset[int]:
         """Return the tokens that may follow a text, given without its begin mark; none if the text itself is
         not allowed. A text has at least one word, and one separator at a time.

@@ -55,3 +55,10 @@ def test_a_grammar_of_one_word_allows_one() -> None:
     assert one.allowed((A, COMMA)) == {END}
     assert one.allowed((A, AS, IN)) == {COMMA, END}
     assert one.allowed((A, A)) == frozenset()
+
+
+def test_a_whole_text_is_allowed_if_its_words_are() -> None:
+    assert GRAMMAR.allows((A, COMMA, B, END))
+    assert not GRAMMAR.allows((A, AS, END))
+    assert not GRAMMAR.allows((A, B))
+    assert not GRAMMAR.allows((END,))
