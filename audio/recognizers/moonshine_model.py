@@ -161,7 +161,7 @@ class LoadedModel:
             abandoned: stops the search early once set.
             flush: the flush to answer. If it expects a number the draft is ignored, as drafts are decoded
                 without that. If the transcript has other words than it expects, numbers or letters, a second
-                search is held to their grammar: two thirds of 300 single digits need none.
+                search is held to their grammar.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
         states = self.network.encode(sound)
