@@ -119,3 +119,18 @@ def test_a_docstring_begins_with_a_verb_or_a_noun() -> None:
         and text.split()[0].lower() in QUESTION_WORDS
     ]
     assert asking == []
+
+
+def test_docstrings_of_attributes_and_empty_functions_begin_so_too() -> None:
+    asking = [
+        f"{path.relative_to(ROOT)}:{statement.lineno}"
+        for path in FILES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for statement in node.body
+        if isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(text := statement.value.value, str)
+        and text.split()[0].lower() in QUESTION_WORDS | {"nothing", "nobody", "whatever"}
+    ]
+    assert asking == []

@@ -121,7 +121,7 @@ class SpokenText:
         """All was spoken when it was pushed."""
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: no state is kept."""
 
     def _phrase(self, phrase: Piece, offset: int, settings: VoiceSettings) -> Iterator[Speech]:
         spoken = self._engine.encoded(phrase.text, settings)
