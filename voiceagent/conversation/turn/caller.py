@@ -77,8 +77,10 @@ class Caller:
     @property
     def private(self) -> bool:
         """True while a private turn is in progress or waits for its transcript."""
-        turns = [*self.awaiting, self.open] if self.open else self.awaiting
-        return any(turn.private for turn in turns)
+        # asked for each frame of audio
+        if self.open is not None and self.open.private:
+            return True
+        return bool(self.awaiting) and any(turn.private for turn in self.awaiting)
 
     def start(
         self, at_s: float, padding_s: float, respond: bool, resumes: CallerTurn | None, private: bool = False
