@@ -21,7 +21,21 @@ _REPEATS = ("double", "triple")
 _SIGNS = ("dot", "at", "dash", "hyphen", "underscore", "plus")
 _ALPHABET = (
     *("alpha", "alfa", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet"),
-    *("juliett", "kilo", "lima", "mike", "november", "oscar", "papa", "quebec", "romeo", "sierra", "tango", "uniform", "victor"),
+    *(
+        "juliett",
+        "kilo",
+        "lima",
+        "mike",
+        "november",
+        "oscar",
+        "papa",
+        "quebec",
+        "romeo",
+        "sierra",
+        "tango",
+        "uniform",
+        "victor",
+    ),
     *("whiskey", "x-ray", "yankee", "zulu"),
 )
 _EXAMPLES = """
@@ -76,7 +90,9 @@ def alphabet_grammar(vocabulary: Sequence[bytes]) -> Grammar:
 
     Among single letters a search runs away into a row of them where such words are said fast.
     """
-    return _grammar((*_ALPHABET, *NUMBERS, *_REPEATS, *_SIGNS, *_DOMAINS, *string.digits), _DOMAINS, vocabulary)
+    return _grammar(
+        (*_ALPHABET, *NUMBERS, *_REPEATS, *_SIGNS, *_DOMAINS, *string.digits), _DOMAINS, vocabulary
+    )
 
 
 def spells_by_words(text: str) -> bool:
