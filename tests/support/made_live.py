@@ -124,7 +124,7 @@ class MadeLive:
         return str((await self.until("response.create"))["type"])
 
     def history_of(self, connection: int) -> list[tuple[str, str]]:
-        """What a connection was told of the conversation before: roles and texts."""
+        """Return the history that a connection was given: roles and texts."""
         given = self.received[connection][0]["session"].get("input", [])
         return [(item["role"], item["content"][0]["text"]) for item in given]
 

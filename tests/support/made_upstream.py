@@ -134,7 +134,7 @@ class MadeUpstream:
         return str((await self.until("response.create"))["type"])
 
     def history_of(self, connection: int) -> list[tuple[str, str]]:
-        """What a connection was told of the conversation before: roles and texts."""
+        """Return the history that a connection was given: roles and texts."""
         created = [event["item"] for event in self.received[connection][1:] if "item" in event]
         return [(item["role"], item["content"][0]["text"]) for item in created]
 

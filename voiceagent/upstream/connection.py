@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import random
 from typing import Any, ClassVar, Protocol
-from urllib.parse import quote
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -24,20 +23,9 @@ from audio.pcm import Samples
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 from voiceagent.telemetry.metric_table import new_counter
 from voiceagent.upstream import messages
+from voiceagent.upstream.apis import new_wire
 from voiceagent.upstream.config import UpstreamConfig
-from voiceagent.upstream.messages import LIVE_APPEND, REALTIME_APPEND, UPSTREAM_HZ, Event, sound_appended
-
-
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """The form of an API on a connection. path: of the URL. audio: event that appends audio. started: event
-    that the first message is answered with, before others may follow; "" for none.
-    """
-
-    path: str
-    audio: str
-    started: str = ""
-
+from voiceagent.upstream.messages import UPSTREAM_HZ, Event, sound_appended
 
 MAX_WAITING = 10_000
 """Maximum audio chunks and events queued without a connection; the oldest are dropped. 10 s of
@@ -78,9 +66,7 @@ class Upstream:
     ) -> None:
         assert config.url is not None
         self.config = config
-        self.wire = Wire(f"realtime?model={quote(config.model_name)}", REALTIME_APPEND)
-        if config.api == "live":
-            self.wire = Wire("live/sessions", LIVE_APPEND, "session.started")
+        self.wire = new_wire(config)
         key = config.key(environment, source)
         self._headers = bearer(key) if key else {}
         self._server = _Server(
@@ -193,20 +179,7 @@ class UpstreamConnection:
         """Relay until the connection is lost. Return whether the backend took part in the call,
         and the reason.
         """
-        audio_items = [item for item in self._waiting if not isinstance(item, dict) or _concerns_audio(item)]
-        self._waiting.clear()  # other events were for the previous connection
-        self._heard_samples = self._waiting_samples
-        self._started.clear()
-        if not self._upstream.wire.started:
-            self._started.set()
-        self._connected = True
-        listener.upstream_connected()
-        events = [item for item in self._waiting if isinstance(item, dict)]
-        requests = [event for event in events if event["type"] in _REQUESTS]
-        # Requested responses go after the audio: a client with manual turns wants an answer to all of it.
-        self._waiting = deque(
-            [*(event for event in events if event not in requests), *audio_items, *requests]
-        )
+        self._begin(listener)
         sending = asyncio.create_task(self._send_waiting(connection), name="to the upstream")
         ping_s = self._upstream.config.connect_timeout_s
         pinging = asyncio.create_task(_give_up_silent(connection, ping_s), name="ask the upstream")
@@ -234,6 +207,23 @@ class UpstreamConnection:
             sending.cancel()
             pinging.cancel()
             await asyncio.gather(sending, pinging, return_exceptions=True)
+
+    def _begin(self, listener: UpstreamListener) -> None:
+        """Put what a new connection gets into its order: the listener's events, then the audio."""
+        audio_items = [item for item in self._waiting if not isinstance(item, dict) or _concerns_audio(item)]
+        self._waiting.clear()  # other events were for the previous connection
+        self._heard_samples = self._waiting_samples
+        self._started.clear()
+        if not self._upstream.wire.started:
+            self._started.set()
+        self._connected = True
+        listener.upstream_connected()
+        events = [item for item in self._waiting if isinstance(item, dict)]
+        requests = [event for event in events if event["type"] in _REQUESTS]
+        # Requested responses go after the audio: a client with manual turns wants an answer to all of it.
+        self._waiting = deque(
+            [*(event for event in events if event not in requests), *audio_items, *requests]
+        )
 
     def _check_started(self, event: Event) -> None:
         """Record that the session has started. Raise _NotStarted if the backend refuses its start."""
