@@ -1,4 +1,4 @@
-"""What the log of a call would have, kept in memory."""
+"""The log of a call, kept in memory."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ async def test_content_of_the_live_api_is_of_live_sessions_alone(folder: Path):
     async with reading(folder) as client:
         answer = await client.get("http://localhost/v1/live/sessions/heard/content")
     assert answer.status_code == 404
-    assert "no session heard is kept" in answer.text
+    assert "no session 'heard' is kept" in answer.text
 
 
 async def test_a_recording_is_served_whole_and_in_ranges(folder: Path):
