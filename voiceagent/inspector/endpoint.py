@@ -26,7 +26,9 @@ from voiceagent.inspector.queries import BadQuery, byte_range, call_query, curso
 from voiceagent.inspector.reading import Follower, Readers, document, replayed, shown
 from voiceagent.inspector.scores import scored
 from voiceagent.transports.live.webrtc import PATH as LIVE_PATH
+from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.transports.websocket import address_of
+from voiceagent.validation.shorten import shorten
 
 PREFIX = "/v1/calls"
 COOKIE = "voiceagent_calls"
@@ -73,7 +75,7 @@ class Inspector:
         return [
             Route(PREFIX, self._answering(self._list), methods=["GET"]),
             Route(f"{PREFIX}/ticket", self._ticket, methods=["POST"]),
-            Route(f"{LIVE_PATH}/{{call_id}}/content", self._answering(self._recording), methods=["GET"]),
+            Route(f"{LIVE_PATH}/{{call_id}}/content", self._answering(self._content), methods=["GET"]),
             *(
                 Route(f"{PREFIX}/{{call_id}}{path}", self._answering(answer), methods=[method])
                 for path, (answer, method) in of_a_call.items()
@@ -155,6 +157,13 @@ class Inspector:
     async def _recording(self, request: Request) -> Response:
         missing = "this call has no sound, or it was not kept (calls.record)"
         return await self._file(request, RECORDING_NAME, missing)
+
+    async def _content(self, request: Request) -> Response:
+        """Return the recording of a Live session; other calls' are under `/v1/calls`."""
+        call_id = request.path_params["call_id"]
+        if not call_id.startswith(LIVE_PREFIX):
+            raise NotFound(f"no session {shorten(call_id)} is kept")
+        return await self._recording(request)
 
     async def _peaks(self, request: Request) -> Response:
         return await self._file(request, PEAKS_NAME, "there is no picture of this call's sound")

@@ -84,6 +84,14 @@ async def test_a_call_is_told_with_its_turns_stalls_and_words(folder: Path):
     assert [stall["lag_ms"] for stall in told["stalls"]] == [200.0]
 
 
+async def test_content_of_the_live_api_is_of_live_sessions_alone(folder: Path):
+    """A kept phone call's recording is not under the path of the Live API."""
+    async with reading(folder) as client:
+        answer = await client.get("http://localhost/v1/live/sessions/heard/content")
+    assert answer.status_code == 404
+    assert "no session 'heard' is kept" in answer.text
+
+
 async def test_a_recording_is_served_whole_and_in_ranges(folder: Path):
     async with reading(folder) as client:
         whole = await client.get("/heard/recording")

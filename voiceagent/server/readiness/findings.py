@@ -84,7 +84,9 @@ def _upstream(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
     except ConfigError as error:
         yield Finding("upstream", "missing", str(error))
         return
-    yield Finding("upstream", "ok", f"{config.upstream.model} at {config.upstream.url} is the core of calls")
+    yield Finding(
+        "upstream", "ok", f"{config.upstream.model_name} at {config.upstream.url} is the core of calls"
+    )
 
 
 def _agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:

@@ -432,3 +432,10 @@ async def test_second_start_is_refused() -> None:
     async with session() as (_, socket):
         await socket.send("session.start", session={"model": "m"})
         assert (await socket.receive())["error"]["code"] == "session_already_started"
+
+
+@pytest.mark.parametrize(("store", "kept"), [({"store": True}, True), ({"store": False}, False), ({}, False)])
+async def test_session_is_kept_only_with_store(store: dict[str, Any], kept: bool) -> None:
+    """The API's default is false."""
+    async with session(**store) as (server, _):
+        assert server.call.stored is kept
