@@ -41,8 +41,8 @@ export class CallView {
     matchMedia("(prefers-color-scheme: light)").addEventListener("change", () => this.#draw());
   }
 
-  /** Show a call. */
-  async open(id) {
+  /** Show a call. atS: second at which it opens, NaN for its beginning. */
+  async open(id, atS = NaN) {
     this.close();
     this.#id = id;
     const $ = this.#$;
@@ -56,7 +56,8 @@ export class CallView {
     this.#show();
     await this.#morePeaks();
     if (told.call.state === "running") this.#follow();
-    if (this.#scene.lines.length > 0) this.#choose(this.#scene.lines[0], false);
+    if (atS >= 0) this.#press(atS);
+    else if (this.#scene.lines.length > 0) this.#choose(this.#scene.lines[0], false);
   }
 
   close() {
