@@ -26,9 +26,6 @@ from voiceagent.evals.page_parts import (
 from voiceagent.evals.record import Failure
 from voiceagent.evals.results import Results, Run
 
-_BEFORE_S = 1.0
-"""Time before a failure at which the inspector opens, so that its cause is heard."""
-
 
 def list_page(evals: Sequence[PastEval]) -> str:
     """Return the page of all evals. evals: oldest first."""
@@ -164,7 +161,7 @@ def _call_link(run: Run, at_s: float | None, text: str, kept: Collection[str]) -
     call_id = _call_id(run)
     if call_id not in kept:
         return f"<span>{escape(text)}</span>"
-    second = "" if at_s is None else f"@{max(0.0, at_s - _BEFORE_S):.1f}"
+    second = "" if at_s is None else f"@{at_s:.1f}"
     return f'<a href="/calls#/{quote(call_id)}{second}">{escape(text)}</a>'
 
 

@@ -49,10 +49,10 @@ def test_only_evals_of_the_same_scenarios_are_compared() -> None:
     assert of_same_scenarios([one, typed, elsewhere, other], other) == [one, other]
 
 
-def test_a_failing_turn_links_to_the_second_before_it_in_the_inspector() -> None:
+def test_a_failing_turn_links_to_its_second_in_the_inspector() -> None:
     page = eval_page(past(1.0, False), None, {CALL.call_id})
-    assert f'<a href="/calls#/{CALL.call_id}@11.3">0:12.3</a>' in page
-    assert f'<a href="/calls#/{CALL.call_id}@2.0">0:03.0</a>' in page  # a line of the transcript
+    assert f'<a href="/calls#/{CALL.call_id}@12.3">0:12.3</a>' in page
+    assert f'<a href="/calls#/{CALL.call_id}@3.0">0:03.0</a>' in page  # a line of the transcript
 
 
 def test_a_call_that_is_not_kept_has_no_link() -> None:
