@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
 
 from rich.console import Console
 
 from voiceagent.evals.comparison import Change
+from voiceagent.evals.defaults import RESULTS
 from voiceagent.evals.exact_tests import ALPHA
 from voiceagent.evals.judge import agreement
 from voiceagent.evals.results import Results, Run
@@ -26,6 +28,12 @@ def print_results(results: Results) -> None:
     _say(_cost(results))
     if agreed := _agreement(results.runs):
         _say(agreed)
+
+
+def print_place(folder: Path) -> None:
+    """Print where the results are, and the command that shows them."""
+    option = "" if folder == RESULTS else f" --results {folder}"
+    _say(f"Kept in {folder}. To see and hear the calls: voiceagent eval --page{option}")
 
 
 def _row(name: str, runs: Sequence[Run]) -> tuple[str, ...]:

@@ -59,6 +59,7 @@ class Inspector:
         self._admission = admission
         self._readers = Readers()
         self._replaying = asyncio.Lock()
+        self._scoring = asyncio.Lock()
         self._followers = 0
 
     def routes(self) -> list[BaseRoute]:
@@ -202,7 +203,7 @@ class Inspector:
 
     async def _scores(self, request: Request) -> Response:
         call = await self._found(request)
-        async with self._replaying:  # one at a time, as for replays
+        async with self._scoring:  # one at a time too, but a replay never waits for it: it may take 30 s
             return JSONResponse(await self._readers.run(scored, call))
 
     async def _found(self, request: Request) -> CallRow:
