@@ -105,6 +105,17 @@ def test_the_tokenizer_of_the_checkpoint_gives_the_known_ids(
     assert config["eos_token"] == tiny_llama.END
 
 
+def test_transformers_loads_the_tokenizer_without_a_warning(
+    path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from transformers import AutoTokenizer  # noqa: PLC0415
+
+    with GgufFile(path) as file:
+        write_checkpoint(file, tmp_path)
+    AutoTokenizer.from_pretrained(tmp_path)
+    assert "incorrect regex" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
