@@ -177,6 +177,33 @@ async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) 
         assert not faults
 
 
+async def test_call_over_the_live_api_is_heard_written_and_answered_by_voice(
+    voice: Path, two_lines: Path
+) -> None:
+    async with page_of(two_lines, voice) as page:
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        faults: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        await page.goto("/")
+        await page.get_by_test_id("api").select_option("live", force=True)
+        await page.get_by_test_id("talk").click()
+        words = page.get_by_test_id("transcript")
+        await expect(words.locator(".user p").first).to_have_text(SOME_WORDS)
+        await expect(words.locator(".assistant").first).to_contain_text("help")
+        assert await is_heard(page)
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        await page.screenshot(path=SCREENSHOTS / "live.png")
+        await type_words(page, "Are you there?")
+        await expect(words.locator(".user", has_text="Are you there?")).to_be_attached()
+        await expect(page.get_by_test_id("api")).to_be_disabled()
+        await page.get_by_test_id("talk").click()
+        await expect(page.get_by_test_id("status")).to_have_text("Ready")
+        assert any(url.endswith("/v1/live/sessions") for url in requests)
+        assert not any("/v1/realtime/calls" in url for url in requests)
+        assert not faults
+
+
 async def test_the_tool_that_a_spoken_wish_calls_is_shown_with_its_result(tmp_path: Path) -> None:
     wish = await said(["Please wake me at half past six."], tmp_path / "wish.wav")
     async with page_of(DEMO, wish) as page:
