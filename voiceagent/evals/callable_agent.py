@@ -221,7 +221,7 @@ class _Line:
 
     outbound = None
 
-    async def transfer(self, destination: str = "", number: str = "") -> None:
+    async def transfer(self, destination: str = "", number: str = "", brief: str = "") -> None:
         """Accept the transfer."""
 
     async def send_digits(self, digits: str) -> None:
