@@ -17,6 +17,7 @@ import tarfile
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
+from urllib.parse import unquote
 
 ROOT = Path(__file__).parents[1]
 MB = 1_000_000
@@ -81,6 +82,13 @@ def pack(source: Path, wheels: Path, bundle: Path, part_bytes: int) -> None:
     shutil.copy(Path(__file__).with_name("unpack_bundle.py"), bundle / "unpack.py")
 
 
+def cpu_builds(wheels: Path) -> list[str]:
+    """Return the wheels that are builds for CPUs. pip prefers them where an index has both: "2.13.0+cpu"
+    meets "==2.13.0", and counts as newer.
+    """
+    return [wheel.name for wheel in sorted(wheels.glob("*.whl")) if "+cpu" in unquote(wheel.name)]
+
+
 def main() -> None:
     """Pack the commit that is checked out."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -90,6 +98,9 @@ def main() -> None:
     given = parser.parse_args()
     if not any(given.wheels.glob("*.whl")):
         parser.error(f"{given.wheels}: holds no wheels; allowed: a folder that `make gpu-wheels` filled")
+    if builds := cpu_builds(given.wheels):
+        message = "is for CPUs; allowed: the CUDA build, from an index without CPU builds"
+        parser.error(f"{given.wheels}: {', '.join(builds)} {message}")
     source = given.wheels / "source.tar"
     subprocess.run(
         ["git", "archive", "--prefix=source/", "-o", source.absolute(), "HEAD"], cwd=ROOT, check=True

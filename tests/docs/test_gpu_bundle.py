@@ -66,6 +66,20 @@ def test_no_part_is_larger_than_allowed(bundle: Path) -> None:
     assert 0 < sizes[-1] <= PART_BYTES
 
 
+def test_builds_for_cpus_are_found_among_the_wheels(gpu_bundle: ModuleType, tmp_path: Path) -> None:
+    names = [
+        "torch-2.13.0+cpu-cp311-cp311-linux_x86_64.whl",
+        "torch-2.13.0%2Bcpu-cp311-cp311-linux_x86_64.whl",
+    ]
+    for name in (
+        *names,
+        "torch-2.13.0-cp311-cp311-linux_x86_64.whl",
+        "vllm_cpu_helpers-1.0-py3-none-any.whl",
+    ):
+        (tmp_path / name).touch()
+    assert gpu_bundle.cpu_builds(tmp_path) == sorted(names)
+
+
 def test_damaged_and_missing_parts_are_named_and_nothing_is_unpacked(bundle: Path, tmp_path: Path) -> None:
     damaged = bundle / "part-0001"
     content = bytearray(damaged.read_bytes())
