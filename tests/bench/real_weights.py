@@ -77,7 +77,7 @@ class Pairs:
             ratios = [one / other for one, other in zip(on, off, strict=True) if other > 0]
 
             def resampled(indices: Any, ratios: list[float] = ratios) -> float | None:
-                return median(ratios[index] for index in indices)
+                return float(median(ratios[index] for index in indices))
 
             interval = bootstrap(len(ratios), resampled)
             span = f"{interval.low:.2f} to {interval.high:.2f}" if interval else "one round"
@@ -189,7 +189,12 @@ async def speculation(llm: VllmLlm, rounds: int, name: str) -> None:
 @asynccontextmanager
 async def running(model: Path, dtype: str, threads: int, **options: Any) -> AsyncIterator[VllmLlm]:
     """Start an engine, and end it."""
-    usual = {"max_num_batched_tokens": 512, "yielding_tokens": 128, "max_num_seqs": 8, "max_model_len": 2048}
+    usual: dict[str, Any] = {
+        "max_num_batched_tokens": 512,
+        "yielding_tokens": 128,
+        "max_num_seqs": 8,
+        "max_model_len": 2048,
+    }
     usual |= {"kv_cache_gib": 0.5, "threads": threads, "dtype": dtype}
     llm = VllmLlm(model=str(model), **usual | options)
     await llm.start()
