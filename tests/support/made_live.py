@@ -125,7 +125,8 @@ class MadeLive:
 
     def history_of(self, connection: int) -> list[tuple[str, str]]:
         """Return the history that a connection was given: roles and texts."""
-        given = self.received[connection][0]["session"].get("input", [])
+        opened = self.received[connection][:1]  # empty until its first event has come
+        given = [item for event in opened for item in event["session"].get("input", [])]
         return [(item["role"], item["content"][0]["text"]) for item in given]
 
     # ---- the connection
