@@ -8,7 +8,11 @@ from pathlib import Path
 
 from voiceagent.cli.kept import has_extra, require_extra
 from voiceagent.config import add_config
-from voiceagent.evals.defaults import PORT, RESULTS
+
+RESULTS = Path("eval-results")
+"""Default folder of all evals, in the current one."""
+PORT = 8090
+"""Default port of their page."""
 
 
 def add_eval(parser: argparse.ArgumentParser, demo: Path) -> None:

@@ -9,7 +9,6 @@ from statistics import median
 from rich.console import Console
 
 from voiceagent.evals.comparison import Change
-from voiceagent.evals.defaults import RESULTS
 from voiceagent.evals.exact_tests import ALPHA
 from voiceagent.evals.judge import agreement
 from voiceagent.evals.results import Results, Run
@@ -32,8 +31,7 @@ def print_results(results: Results) -> None:
 
 def print_place(folder: Path) -> None:
     """Print where the results are, and the command that shows them."""
-    option = "" if folder == RESULTS else f" --results {folder}"
-    _say(f"Kept in {folder}. To see and hear the calls: voiceagent eval --page{option}")
+    _say(f"To see and hear the calls: voiceagent eval --page --results {folder}")
 
 
 def _row(name: str, runs: Sequence[Run]) -> tuple[str, ...]:
