@@ -33,7 +33,7 @@ from voiceagent.session.services import Services
 WRITE_S = 0.5
 """Interval of the writes, in seconds of the call."""
 MAX_BYTES = 2 << 30
-"""Size above which the oldest calls are deleted: thirty evals of the hotel's 30 scenarios, 10 runs each."""
+"""Size above which the oldest calls are deleted: an estimated twenty evals of the hotel."""
 _NAME_CHARACTERS = 40
 log = structlog.get_logger()
 

@@ -92,9 +92,9 @@ SCORES = (
         "a faster recognizer; a larger turn.interruption_candidate_s",
     ),
 )
-"""Scores of the conversation. They are effects, and come last among the rules. Limits: more than half of the
-turns of tau-voice's better systems stay below them (response 2.0 s, yield 0.9 s, interruptions by the agent
-0.21 per turn); within 1 s tau-voice counts a backchannel as talked through.
+"""Scores of the conversation. They are effects, and come last among the rules. Limits: chosen a
+little above the figures of tau-voice (docs/scores.md), which are means and not medians; within 1 s
+tau-voice counts a backchannel as talked through.
 """
 
 RULES = (
