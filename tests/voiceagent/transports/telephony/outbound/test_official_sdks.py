@@ -19,6 +19,7 @@ from simulated_carriers import ENVIRONMENT, TELNYX_KEY
 
 from voiceagent.transports.telephony import plivo as plivo_line
 from voiceagent.transports.telephony import telnyx as telnyx_line
+from voiceagent.transports.telephony import twilio as twilio_line
 from voiceagent.transports.telephony import vonage as vonage_line
 from voiceagent.transports.telephony.outbound.carrier import Dial
 from voiceagent.transports.telephony.outbound.carriers.plivo import PlivoCarrier
@@ -169,3 +170,25 @@ def test_keys_through_vonage() -> None:
     assert (ours.method, ours.url) == ("PUT", "https://api.nexmo.com/v1/calls/id/dtmf")
     assert ours.json is not None
     assert TypeAdapter(utils.Dtmf).validate_python(ours.json["digits"]) == "1p2#"
+
+
+def test_twilio_moves_a_call_into_a_conference() -> None:
+    rest = pytest.importorskip("twilio.rest")
+    ours = twilio_line.conference_request("https://api.twilio.com", "AC1", "CA1", "token", "CA2")
+    assert ours.form is not None
+    sent: dict[str, Any] = {}
+
+    class Http:
+        def request(self, method: str, uri: str, **content: Any) -> Any:
+            sent.update(method=method, uri=uri, **content)
+            raise InterruptedError
+
+    response = pytest.importorskip("twilio.twiml.voice_response").VoiceResponse()
+    response.dial().conference("CA2", beep="false", end_conference_on_exit=True)
+    client = rest.Client("AC1", "token", http_client=Http())
+    with pytest.raises(InterruptedError):
+        client.calls("CA1").update(twiml=response)
+    assert (ours.method, ours.url, ours.user) == (sent["method"], sent["uri"], sent["auth"])
+    theirs = {name: str(value) for name, value in sent["data"].items() if value}
+    theirs["Twiml"] = theirs["Twiml"].removeprefix('<?xml version="1.0" encoding="UTF-8"?>')
+    assert ours.form == theirs
