@@ -73,7 +73,7 @@ def print_changes(before: Results, after: Results, changes: Sequence[Change]) ->
     found = [change for change in changes if change.is_beyond_chance]
     _say(f"{before.name} against {after.name}: {len(changes)} tests, {len(found)} changed beyond chance.")
     if found:
-        heads = ("changed", "what", "before", "after", "p", f"p of {len(changes)} tests")
+        heads = ("changed", "what", "before", "after", "p", "corrected p")
         rows = [
             (
                 change.scenario,
