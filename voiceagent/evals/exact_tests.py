@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 MAX_EXACT = 120
 """Largest number of values whose ranks are enumerated: time and memory grow with its third power."""
 ALPHA = 0.05
 """Level of significance, after correction."""
+_ROUNDING = 1e-9
+"""Relative difference below which two probabilities are equal."""
 
 
 def fisher(successes: int, total: int, other_successes: int, other_total: int) -> float:
@@ -26,6 +30,37 @@ def fisher(successes: int, total: int, other_successes: int, other_total: int) -
     ways = {hit: math.comb(total, hit) * math.comb(other_total, drawn - hit) for hit in tables}
     # integers: as floats, the ways of some hundred runs would overflow
     return sum(way for way in ways.values() if way <= ways[successes]) / math.comb(both, drawn)
+
+
+def least_fisher(successes: int, total: int, other_successes: int, other_total: int) -> float:
+    """Return the smallest p-value that `fisher` can have with these totals and this number of successes."""
+    drawn = successes + other_successes
+    tables = range(max(0, drawn - other_total), min(total, drawn) + 1)
+    if not total or not other_total:
+        return 1.0
+    return min(fisher(hit, total, drawn - hit, other_total) for hit in (tables[0], tables[-1]))
+
+
+def stratified(tables: Sequence[tuple[int, int, int, int]]) -> float:
+    """Return the two-sided p-value that two shares are equal in each stratum, all strata together.
+
+    tables: successes, total, other successes, other total, as `fisher` takes them. The exact conditional
+    test of Cochran-Mantel-Haenszel's sum (Mantel, Haenszel, J. Natl. Cancer Inst. 22, 1959; Gart, Biometrika
+    57, 1970): the sum of the first successes is a sum of independent hypergeometric numbers. For one stratum
+    it is `fisher`.
+    """
+    ways: NDArray[np.floating[Any]] = np.ones(1)
+    observed = 0
+    for successes, total, other_successes, other_total in tables:
+        both, drawn = total + other_total, successes + other_successes
+        least, most = max(0, drawn - other_total), min(total, drawn)
+        shares = [
+            math.comb(total, hit) * math.comb(other_total, drawn - hit) / math.comb(both, drawn)
+            for hit in range(least, most + 1)
+        ]
+        ways = np.convolve(ways, shares)
+        observed += successes - least
+    return float(ways[ways <= ways[observed] * (1 + _ROUNDING)].sum() / ways.sum())
 
 
 def sign_test(larger: int, smaller: int) -> float:
@@ -85,6 +120,19 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, p_values[index] * (len(p_values) - place)))
         corrected[index] = largest
     return corrected
+
+
+def possible(least: Sequence[float], level: float) -> list[bool]:
+    """Return for each test if it takes part in the correction, by the smallest p-value that it can have.
+
+    Tarone, Biometrics 46 (1990): for the smallest number k for which at most k tests can be below level / k,
+    only these take part. The smallest p-values depend on the totals alone, so the others cost nothing.
+    """
+    for count in range(1, len(least) + 1):
+        chosen = [p < level / count for p in least]
+        if sum(chosen) <= count:
+            return chosen
+    return []
 
 
 def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:

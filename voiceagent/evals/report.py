@@ -79,7 +79,7 @@ def print_changes(before: Results, after: Results, changes: Sequence[Change]) ->
     found = [change for change in changes if change.is_beyond_chance]
     _say(f"{before.name} against {after.name}: {len(changes)} tests, {len(found)} changed beyond chance.")
     if found:
-        heads = ("changed", "what", "before", "after", "p", f"p of {len(changes)} tests")
+        heads = ("changed", "what", "before", "after", "p", "corrected p")
         rows = [
             (
                 change.scenario,
@@ -97,8 +97,9 @@ def print_changes(before: Results, after: Results, changes: Sequence[Change]) ->
         least = min(rest, key=lambda change: change.p)
         _say(
             f"Smallest p of the others: {least.p:.2g} ({least.scenario}, {least.measure}), "
-            f"{least.corrected_p:.2g} corrected. Passed: Fisher's test; wait: Wilcoxon's; all: sign "
-            f"test; corrected by Holm; level {ALPHA}."
+            f"{least.corrected_p:.2g} corrected. Passed: Fisher's test, of all: "
+            f"Cochran-Mantel-Haenszel's; wait: Wilcoxon's, of all: sign test; corrected by Holm; level "
+            f"{ALPHA}."
         )
 
 

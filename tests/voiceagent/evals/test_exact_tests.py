@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.evals.exact_tests import MAX_EXACT, fisher, holm, kappa, rank_sum, sign_test
+from voiceagent.evals.exact_tests import (
+    MAX_EXACT,
+    fisher,
+    holm,
+    kappa,
+    least_fisher,
+    possible,
+    rank_sum,
+    sign_test,
+    stratified,
+)
 
 COUNTS = st.tuples(st.integers(0, 12), st.integers(0, 12))
 SMALL = st.lists(st.integers(0, 4).map(float), min_size=1, max_size=5)
@@ -38,6 +48,39 @@ def test_fisher_does_not_depend_on_the_order(one: tuple[int, int], other: tuple[
 
 def test_equal_shares_differ_by_chance() -> None:
     assert fisher(7, 10, 7, 10) == 1.0
+
+
+@given(COUNTS, COUNTS)
+def test_stratified_with_one_stratum_is_fisher(one: tuple[int, int], other: tuple[int, int]) -> None:
+    table = (one[0], sum(one), other[0], sum(other))
+    if sum(one) and sum(other):
+        assert stratified([table]) == pytest.approx(fisher(*table))
+
+
+def test_stratified_adds_the_strata_up() -> None:
+    """Three strata of one run on each side: 1/8 for each extreme, by hand."""
+    assert stratified([(1, 1, 0, 1)] * 3) == pytest.approx(2 / 8)
+    assert stratified([(1, 1, 0, 1), (0, 1, 1, 1)]) == pytest.approx(1.0)
+    assert stratified([(10, 10, 10, 10)] * 30) == 1.0
+
+
+def test_stratified_is_not_misled_by_shares_that_differ_between_strata() -> None:
+    """Simpson's paradox: pooled, 16 of 20 against 4 of 20, though both strata have equal shares."""
+    assert stratified([(16, 16, 4, 4), (0, 4, 0, 16)]) == 1.0
+    assert fisher(16, 20, 4, 20) < 0.001
+
+
+@given(COUNTS, COUNTS)
+def test_no_table_with_these_totals_has_a_smaller_p(one: tuple[int, int], other: tuple[int, int]) -> None:
+    table = (one[0], sum(one), other[0], sum(other))
+    assert least_fisher(*table) <= fisher(*table)
+
+
+def test_tests_that_cannot_be_significant_take_no_part() -> None:
+    assert possible([1.0, 0.001, 1.0], 0.05) == [False, True, False]
+    assert possible([0.02, 0.02, 0.001], 0.05) == [False, False, True]  # 0.02 is above a third of 0.05
+    assert possible([0.02, 1.0, 0.001], 0.05) == [True, False, True]  # and below a half
+    assert possible([], 0.05) == []
 
 
 @pytest.mark.parametrize(("larger", "smaller", "p"), [(0, 0, 1.0), (5, 0, 1 / 16), (1, 9, 11 / 512)])
