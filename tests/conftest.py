@@ -64,14 +64,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _mark(items: list[pytest.Item]) -> None:
     for item in items:
+        folder = item.path.parent.name
         if _needs_vllm(item):
             item.add_marker(pytest.mark.xdist_group("vllm"))
-        elif item.path.parent.name == "attacks":  # one server for all of them
+        elif folder == "attacks":  # one server for all of them
             item.add_marker(pytest.mark.xdist_group("attacks"))
-        elif item.get_closest_marker("xdist_group") is None and (group := _group(item)):
+        elif item.get_closest_marker("xdist_group") is None and (group := _group(item, folder)):
             item.add_marker(pytest.mark.xdist_group(group))
-        in_real_time = inspect.iscoroutinefunction(getattr(item, "function", None)) or _shared(item)
-        if in_real_time and item.path.parent.name in REAL_TIME:
+        if folder in REAL_TIME and (
+            inspect.iscoroutinefunction(getattr(item, "function", None)) or _shared(item)
+        ):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
@@ -97,9 +99,9 @@ def _interleaved(items: list[pytest.Item]) -> list[pytest.Item]:
     return [*first, *(item for _, group in sorted(placed, key=lambda each: each[0]) for item in group)]
 
 
-def _group(item: pytest.Item) -> str:
+def _group(item: pytest.Item, folder: str) -> str:
     """The name of the group of tests that share what they start with this one; "" if none do."""
-    if item.path.parent.name != "e2e":
+    if folder != "e2e":
         return str(item.path)
     shared = _shared(item)
     return f"{item.path} {shared[0]}" if shared else ""

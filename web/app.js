@@ -6,6 +6,7 @@ import { CallSound, stop } from "./call-sound.js";
 import { asItems, lastTyped, spoken, typedEvents, wasCut } from "./conversation.js";
 import { DeviceMenus, fill } from "./device-menus.js";
 import { EventLog } from "./event-log.js";
+import { LiveEvents, typedLive } from "./live.js";
 import { Line } from "./line.js";
 import { CallError, givenUp } from "./messages.js";
 import { Meter } from "./meter.js";
@@ -54,8 +55,14 @@ async function connect(again, leaving) {
   sound ??= await openSound();
   leaving.throwIfAborted();
   const opened = sound;
+  const live = $("api").value === "live";
+  const translated = new LiveEvents((event) => follow(event, call));
   const call = new Call(
-    (event) => receive(event, call),
+    (event) => {
+      log.add(event, false, passedS());
+      if (live) translated.take(event);
+      else follow(event, call);
+    },
     async (stream) => {
       $("voice").srcObject = stream;
       await opened.followAgent(stream);
@@ -63,10 +70,15 @@ async function connect(again, leaving) {
     (event) => log.add(event, true, passedS()),
   );
   const said = again ? asItems(entries) : [];
-  const extensions = { ...SESSION.voiceagent, greeting: said.length === 0 };
-  await call.open(opened.microphone, { ...sessionOf(), voiceagent: extensions }, key, leaving, $("agent").value);
-  linkKept(call.id);
-  for (const item of said) call.send({ type: "conversation.item.create", item });
+  if (live) {
+    const voice = $("agent-voice").value;
+    await call.openLive(opened.microphone, voice, said, key, leaving, $("agent").value);
+  } else {
+    const extensions = { ...SESSION.voiceagent, greeting: said.length === 0 };
+    await call.open(opened.microphone, { ...sessionOf(), voiceagent: extensions }, key, leaving, $("agent").value);
+  }
+  linkKept(live ? "" : call.id);
+  for (const item of live ? [] : said) call.send({ type: "conversation.item.create", item });
   before = await statistics(call.connection);
   if (unsent) say(call);
   return call;
@@ -106,7 +118,7 @@ function lineChanged(state, error) {
   const idle = state === "idle";
   $("talk").querySelector("span").textContent = idle ? "Talk" : "Hang up";
   $("mute").disabled = idle;
-  $("agent").disabled = $("agent-voice").disabled = !idle;
+  $("agent").disabled = $("agent-voice").disabled = $("api").disabled = !idle;
   showStatus();
 }
 
@@ -150,9 +162,8 @@ function showStatus() {
 
 // ---- server events
 
-/** Handle a server event. call: the call that received it. */
-async function receive(event, call) {
-  log.add(event, false, passedS());
+/** Handle a server event of the Realtime API. call: the call that received it. */
+async function follow(event, call) {
   entries = spoken(entries, event);
   transcript.draw(entries);
   doing = activity(doing, event);
@@ -215,7 +226,12 @@ function newCall() {
 }
 
 function say(call) {
-  for (const event of typedEvents(unsent)) call.send(event);
+  if ($("api").value === "live") {
+    // the API has no event with a typed message
+    entries = [...entries, { id: `typed-${entries.length}`, role: "user", text: unsent, cut: "", state: "done", typed: true }];
+    transcript.draw(entries);
+  }
+  for (const event of $("api").value === "live" ? typedLive(unsent) : typedEvents(unsent)) call.send(event);
   unsent = "";
 }
 

@@ -13,6 +13,8 @@ import { Waveform } from "./waveform.js";
 
 /** Longest call that is shown as a whole; of a longer one, its beginning. */
 const FIRST_S = 120;
+/** Time before the second of a link at which playback begins, so that its cause is heard. */
+const LEAD_S = 1;
 const PEAKS_MS = 1_000;
 /** As in calls.css: narrower windows stack transcript and details. */
 const NARROW = matchMedia("(max-width: 860px)");
@@ -41,8 +43,8 @@ export class CallView {
     matchMedia("(prefers-color-scheme: light)").addEventListener("change", () => this.#draw());
   }
 
-  /** Show a call. */
-  async open(id) {
+  /** Show a call. atS: second at which it opens, NaN for its beginning. */
+  async open(id, atS = NaN) {
     this.close();
     this.#id = id;
     const $ = this.#$;
@@ -56,7 +58,10 @@ export class CallView {
     this.#show();
     await this.#morePeaks();
     if (told.call.state === "running") this.#follow();
-    if (this.#scene.lines.length > 0) this.#choose(this.#scene.lines[0], false);
+    const { lines } = this.#scene;
+    const line = lines.findLast((candidate) => candidate.atS <= atS) ?? lines[0];
+    if (line) this.#choose(line, false);
+    if (atS >= 0) this.#seek(atS - LEAD_S);
   }
 
   close() {

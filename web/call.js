@@ -1,5 +1,7 @@
-// One call over WebRTC, in the OpenAI Realtime API: `POST /v1/realtime/calls`, data channel `oai-events`.
+// One call over WebRTC, in the OpenAI Realtime API (`POST /v1/realtime/calls`) or Live API (`POST /v1/live/sessions`),
+// data channel `oai-events`.
 
+import { SESSIONS, liveRequest } from "./live.js";
 import { CallError, droppedError, refusalError, unreachableError, wrongKeyError } from "./messages.js";
 
 const CALLS = "/v1/realtime/calls";
@@ -42,16 +44,32 @@ export class Call {
    * name, "" for the default. Throws CallError.
    */
   async open(stream, session, key, leaving, agent = "") {
+    const form = (offer) => {
+      const body = new FormData();
+      body.append("sdp", offer);
+      body.append("session", JSON.stringify(session));
+      return { path: agent ? `${CALLS}?model=${encodeURIComponent(agent)}` : CALLS, headers: {}, body };
+    };
+    await this.#open(stream, key, leaving, form, (answer) => answer.text());
+  }
+
+  /** As `open`, in the Live API. voice: "" for the default. items: the conversation so far. Throws CallError. */
+  async openLive(stream, voice, items, key, leaving, agent = "") {
+    const headers = { "Content-Type": "application/json" };
+    const form = (offer) => ({ path: SESSIONS, headers, body: JSON.stringify(liveRequest(offer, agent, voice, items)) });
+    await this.#open(stream, key, leaving, form, async (answer) => (await answer.json()).transport.sdp);
+  }
+
+  /** form: returns the request for an offer. read: returns the SDP of an answer. */
+  async #open(stream, key, leaving, form, read) {
     if (key) this.#headers.Authorization = `Bearer ${key}`;
     const left = new Promise((_, reject) => leaving.addEventListener("abort", () => reject(leaving.reason)));
     try {
       for (const track of stream.getAudioTracks()) this.#connection.addTrack(track, stream);
       await this.#connection.setLocalDescription();
-      const form = new FormData();
-      form.append("sdp", this.#connection.localDescription.sdp);
-      form.append("session", JSON.stringify(session));
-      const answer = await Promise.race([left, this.#ask(form, leaving, agent)]);
-      await this.#connection.setRemoteDescription({ type: "answer", sdp: await answer.text() });
+      const request = form(this.#connection.localDescription.sdp);
+      const answer = await Promise.race([left, this.#ask(request, leaving)]);
+      await this.#connection.setRemoteDescription({ type: "answer", sdp: await read(answer) });
       await Promise.race([left, this.#opened()]);
     } catch (error) {
       this.hangUp();
@@ -90,9 +108,8 @@ export class Call {
   }
 
   /** Post the offer. If the caller has left meanwhile, hang up anyway: otherwise the call would wait for them. */
-  async #ask(body, leaving, agent) {
-    const path = agent ? `${CALLS}?model=${encodeURIComponent(agent)}` : CALLS;
-    const answer = await ask(path, { headers: this.#headers, body });
+  async #ask({ path, headers, body }, leaving) {
+    const answer = await ask(path, { headers: { ...this.#headers, ...headers }, body });
     this.#location = answer.headers.get("Location");
     this.id = this.#location?.split("/").at(-1) ?? "";
     if (leaving.aborted) this.hangUp();

@@ -8,9 +8,9 @@ const $ = (id) => document.getElementById(id);
 const list = new CallList({ form: $("filters"), rows: $("rows"), empty: $("empty"), older: $("older") }, show);
 const call = new CallView($, show);
 
-/** "#/ID" is a call, anything else the list. */
+/** "#/ID" is a call, "#/ID@12.3" opens it at that second, anything else is the list. */
 function route() {
-  const id = location.hash.replace(/^#\/?/, "");
+  const [id, atS] = location.hash.replace(/^#\/?/, "").split("@");
   document.body.dataset.view = id ? "call" : "list";
   $("list").hidden = Boolean(id);
   $("call").hidden = !id;
@@ -19,7 +19,7 @@ function route() {
   if (id) {
     list.close();
     scrollTo(0, 0);
-    call.open(id);
+    call.open(id, Number.parseFloat(atS));
   } else {
     call.close();
     list.open();

@@ -4,6 +4,7 @@ and a free one. English, as the models are.
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Iterable, Sequence
 
@@ -19,8 +20,22 @@ NUMBERS = (
 _REPEATS = ("double", "triple")
 _SIGNS = ("dot", "at", "dash", "hyphen", "underscore", "plus")
 _ALPHABET = (
-    *("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet", "kilo"),
-    *("lima", "mike", "november", "oscar", "papa", "quebec", "romeo", "sierra", "tango", "uniform", "victor"),
+    *("alpha", "alfa", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet"),
+    *(
+        "juliett",
+        "kilo",
+        "lima",
+        "mike",
+        "november",
+        "oscar",
+        "papa",
+        "quebec",
+        "romeo",
+        "sierra",
+        "tango",
+        "uniform",
+        "victor",
+    ),
     *("whiskey", "x-ray", "yankee", "zulu"),
 )
 _EXAMPLES = """
@@ -68,6 +83,21 @@ def spelling_grammar(vocabulary: Sequence[bytes]) -> Grammar:
         *examples,
     )
     return _grammar((*words, *string.digits), (*string.ascii_letters, *_DOMAINS), vocabulary)
+
+
+def alphabet_grammar(vocabulary: Sequence[bytes]) -> Grammar:
+    """Return the grammar of spelling by the words of the alphabet, with digits, signs and domains.
+
+    Among single letters a search runs away into a row of them where such words are said fast.
+    """
+    return _grammar(
+        (*_ALPHABET, *NUMBERS, *_REPEATS, *_SIGNS, *_DOMAINS, *string.digits), _DOMAINS, vocabulary
+    )
+
+
+def spells_by_words(text: str) -> bool:
+    """Return True if a free transcript of spelling has words of the alphabet."""
+    return any(word in _ALPHABET for word in re.findall(r"[a-z]+(?:-ray)?", text.lower()))
 
 
 def _grammar(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
 from audio.recognizers.completeness import completeness_of
-from audio.recognizers.decoding.beam_search import BeamSearch, Expected, Likeliest
+from audio.recognizers.decoding.beam_search import BeamSearch, Beginning, Expected, Likeliest
 from audio.recognizers.decoding.grammar import Grammar
 from audio.recognizers.decoding.growing_window import (
     Segment,
@@ -40,10 +40,12 @@ from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
 from audio.recognizers.moonshine_decoder import NONE_RATED, EncoderDecoder, KeysValues
 from audio.recognizers.moonshine_grammars import (
     NUMBERS,
+    alphabet_grammar,
     digit_grammar,
     digits_grammar,
     is_likely,
     spelling_grammar,
+    spells_by_words,
 )
 from audio.recognizers.redecoding import Decode
 
@@ -134,7 +136,9 @@ class LoadedModel:
             _with_numbers(self.expected, weight, self.vocabulary, most) for most in (math.inf, 1)
         )
         self._digits, self._digit = digits_grammar(self.vocabulary), digit_grammar(self.vocabulary)
-        self._spelling = spelling_grammar(self.vocabulary)
+        self._spelling, self._alphabet = (
+            make(self.vocabulary) for make in (spelling_grammar, alphabet_grammar)
+        )
         self.network = EncoderDecoder(
             encoder, decoder, adapter
         )  # last: reuses the memory freed by counting phrases
@@ -177,12 +181,15 @@ class LoadedModel:
             )
         _finish(search, candidates, steps, max_tokens, abandoned)
         best = search.best
-        grammar = self._grammar_in(sound, flush)
-        if grammar is not None and not grammar.allows(best.tokens[1:]) and not abandoned.is_set():
+        for grammar in self._grammars_in(sound, flush, best):
+            if grammar.allows(best.tokens[1:]) or abandoned.is_set():
+                break
             held = BeamSearch(BEGIN, END, grammar=grammar)
             candidates = _Candidates(self.network, known, [BEGIN], grammar.tokens)
             _finish(held, candidates, 0, max_tokens, abandoned)
-            best = held.best if is_likely(held.best, best) else best
+            if is_likely(held.best, best):
+                best = held.best
+                break
         tokens = best.tokens[1:]
         confidence = float(np.exp(best.logarithm / len(tokens)))
         return Transcription([token for token in tokens if token != END], confidence, complete)
@@ -193,13 +200,14 @@ class LoadedModel:
             return self.expected
         return self.expected_number if loud_s(sound) <= _ONE_WORD_S else self.expected_numbers
 
-    def _grammar_in(self, sound: Samples, flush: Flush | None) -> Grammar | None:
-        """Return the grammar that a flush expects in audio of this length, None if it expects none."""
+    def _grammars_in(self, sound: Samples, flush: Flush | None, free: Beginning) -> list[Grammar]:
+        """Return the grammars that a flush expects in audio of this length, the likeliest first."""
         if flush is None or not flush.is_special:
-            return None
+            return []
         if flush.spelling:
-            return self._spelling
-        return self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits
+            by_words = spells_by_words(self.text(list(free.tokens[1:])))
+            return [self._alphabet, self._spelling] if by_words else [self._spelling]
+        return [self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits]
 
     def text(self, tokens: list[int]) -> str:
         """Return the text of `tokens`; "" for the typical transcripts of wordless audio."""

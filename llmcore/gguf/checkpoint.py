@@ -18,6 +18,10 @@ from llmcore.gguf.tokenizer import build_tokenizer, tokenizer_config
 CheckpointType = Literal["bfloat16", "float16", "float32"]
 _SAFETENSORS_TYPES = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 _SAFETENSORS_ALIGNMENT = 8
+_TRANSFORMERS_VERSION = "4.57.1"
+"""Version whose form config.json has. Without one, Transformers takes the tokenizer for one of Mistral's that
+was written with a wrong pattern, and warns of incorrect tokenization at each start of vLLM.
+"""
 _END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>")
 """Tokens that end a reply in the formats of the known architectures, in addition to the end token."""
 
@@ -32,6 +36,7 @@ def write_checkpoint(file: GgufFile, folder: Path, dtype: CheckpointType = "bflo
     write_tokenizer(file, folder)
     ends = _end_ids(file)
     config = architecture.hf_config() | {"torch_dtype": dtype, "eos_token_id": ends[0]}
+    config["transformers_version"] = _TRANSFORMERS_VERSION
     _write_json(folder / "config.json", config)
     _write_json(folder / "generation_config.json", {"eos_token_id": ends})
     with (folder / "model.safetensors").open("wb") as target:

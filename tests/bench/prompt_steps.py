@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,37 +95,51 @@ async def running(model: Path, settings: dict[str, Any]) -> AsyncIterator[Llm]:
         await engine.close()
 
 
-async def one_round(llm: Llm, load: str, figures: Figures, random: Random) -> None:
-    """Apply the load once, while other responses are written from before it to after it."""
+async def one_round(
+    llm: Llm,
+    load: str,
+    figures: Figures,
+    random: Random,
+    text: Callable[[int, Random], str] = words,
+    long_tokens: int = LONG_TOKENS,
+) -> None:
+    """Apply the load once, while other responses are written from before it to after it. text: makes a prompt
+    of so many tokens.
+    """
     over, beside = asyncio.Event(), []
     for _ in range(WRITING):
-        prompt = words(50, random)
+        prompt = text(50, random)
         beside.append(asyncio.create_task(write_all_the_time(llm, prompt, figures.writing, over)))
     await asyncio.sleep(1.0)
-    await (long_prompts if load == "long" else burst)(llm, figures, random)
+    if load == "long":
+        await long_prompts(llm, figures, random, text, long_tokens)
+    else:
+        await burst(llm, figures, random, text)
     over.set()
     await asyncio.gather(*beside)
 
 
-async def long_prompts(llm: Llm, figures: Figures, random: Random) -> None:
+async def long_prompts(
+    llm: Llm, figures: Figures, random: Random, text: Callable[[int, Random], str], long_tokens: int
+) -> None:
     """Two, one after the other, and turns until they are read."""
     asked: list[asyncio.Task[Stream]] = []
 
     async def turns() -> None:
         while True:
-            asked.append(asyncio.create_task(ask(llm, words(TURN_TOKENS, random), 10)))
+            asked.append(asyncio.create_task(ask(llm, text(TURN_TOKENS, random), 10)))
             await asyncio.sleep(random.expovariate(1 / TURN_EVERY_S))
 
     asking = asyncio.create_task(turns())
     for _ in range(2):
-        figures.long.append(await ask(llm, words(LONG_TOKENS, random), 1))
+        figures.long.append(await ask(llm, text(long_tokens, random), 1))
     asking.cancel()
     figures.turns += await asyncio.gather(*asked)
 
 
-async def burst(llm: Llm, figures: Figures, random: Random) -> None:
+async def burst(llm: Llm, figures: Figures, random: Random, text: Callable[[int, Random], str]) -> None:
     """Turns that all come at once."""
-    turns = (ask(llm, words(BURST_TOKENS, random), 10) for _ in range(BURST_TURNS))
+    turns = (ask(llm, text(BURST_TOKENS, random), 10) for _ in range(BURST_TURNS))
     figures.turns += await asyncio.gather(*turns)
 
 

@@ -2,7 +2,8 @@
 
 Recorded people call the demo over the Realtime API, and the server keeps the calls in FOLDER/kept. Each call
 has spoken questions, and long answers to typed ones, over which the caller interrupts, says "uh huh", makes a
-noise, or others talk in the room. FOLDER/said.jsonl has what was said when, for `voiceagent score --said`.
+noise, or others talk in the room. FOLDER/said.jsonl has what was said when, for `voiceagent score --said`. At
+the end the row of docs/scores.md is printed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
+from scored_row import row, scores  # noqa: E402
 from served import served  # noqa: E402
 from yielding.noises import MADE, others  # noqa: E402
 
@@ -216,6 +218,7 @@ def main() -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     calls, at_once = (*map(int, numbers), 40, 2)[:2] if len(numbers) != 1 else (int(numbers[0]), 2)
     asyncio.run(run(Path(folder), [Path(place) for place in recordings.split(",")], calls, at_once))
+    print(row(scores(Path(folder) / "scored.toml", Path(folder) / "said.jsonl")))
 
 
 if __name__ == "__main__":

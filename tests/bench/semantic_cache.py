@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
@@ -40,6 +41,9 @@ from llmcore.engines.ct2_engine import CTranslate2Llm
 from voiceagent.demo.world import system_prompt
 
 Ask = Callable[[Llm, Request], Awaitable[None]]
+LOOK_ALIKES = Path(__file__).with_name("look_alikes.toml")
+THRESHOLD = 0.9
+"""As shipped."""
 SIZES = (100, 1_000, 10_000)
 DRAWS = 6
 """How many questions of each intent are drawn, for each of the demo's two sets of phrasings."""
@@ -127,6 +131,20 @@ def quality(asked: list[Exchange], minilm: MiniLm) -> Table:
     return table
 
 
+def look_alikes(minilm: MiniLm) -> Table:
+    """Return how many pairs of questions of general conversation share an answer, rightly and wrongly."""
+    table = Table("written", "pairs", f"cosine {THRESHOLD} or more", "share an answer")
+    for name, kinds in tomllib.loads(LOOK_ALIKES.read_text()).items():
+        for kind, groups in kinds.items():
+            pairs = [pair for group in groups for pair in combinations(group, 2)]
+            near = [pair for pair in pairs if minilm.embed(pair[0]) @ minilm.embed(pair[1]) >= THRESHOLD]
+            hits = [pair for pair in near if same_facts(facts(pair[0]), facts(pair[1]))]
+            table.add_row(f"{name}, answer {kind}", str(len(pairs)), str(len(near)), str(len(hits)))
+            if kind == "different":
+                print("wrong:", hits)
+    return table
+
+
 @asynccontextmanager
 async def demo() -> AsyncIterator[CTranslate2Llm]:
     """The demo model."""
@@ -197,6 +215,7 @@ async def main(turns: int) -> None:
     await on_and_off(asked, minilm, turns, table)
     Console().print(table)
     Console().print(f"pairs of {len(asked)} questions", quality(asked, minilm))
+    Console().print("pairs of look-alikes", look_alikes(minilm))
 
 
 if __name__ == "__main__":

@@ -208,7 +208,7 @@ def row(variant: Variant, first: Variant) -> str:
             value, base = (percentile(getattr(one, name), rank) * 1000 for one in (variant, first))
             cells.append(f"{name} p{rank} {value:.0f} ({value / base:.2f}x)")
     cost, base = (one.processor_s / len(one.ttft) * 1000 for one in (variant, first))
-    cells.append(f"processor {cost:.0f} ({cost / base:.2f}x)")
+    cells.append(f"processor {cost:.0f}" + (f" ({cost / base:.2f}x)" if base else ""))
     right = [f"{count / variant.drafts:.2f}" for count in variant.accepted_at] if variant.drafts else []
     return "  ".join([*cells, f"{variant.tokens / len(variant.ttft):.0f} tokens each", *right])
 

@@ -1,6 +1,7 @@
 """Cost of a call's subscribers per event: `python tests/bench/subscribers_cost.py`.
 
-The events of one conversation are published to no receiver, to the recorder, and to all receivers, in turn.
+The events of one conversation are published to no receiver, the live scores, the recorder, and all
+receivers, in turn.
 The output is the least CPU time per event of all rounds, in microseconds, and its ratio to no receiver.
 """
 
@@ -21,6 +22,7 @@ from voiceagent.calls.kept_call import KeptCall, Losses  # noqa: E402
 from voiceagent.conversation import events as ev  # noqa: E402
 from voiceagent.conversation.call_events import CallBegan, EventHandled  # noqa: E402
 from voiceagent.server.call_progress import ProgressReporter  # noqa: E402
+from voiceagent.session.overlap_scores import OverlapScores  # noqa: E402
 from voiceagent.session.publishing import CallPublisher, Subscriptions  # noqa: E402
 from voiceagent.telemetry.metrics import Metrics  # noqa: E402
 from voiceagent.telemetry.otlp.trace.attributes import EngineNames  # noqa: E402
@@ -29,8 +31,10 @@ from voiceagent.webhooks.sender import WebhookSubscriber  # noqa: E402
 
 ROUNDS = 7
 CALLS = 300
-KINDS = ("none", "recorder", "all")
-"""No receiver; the recorder; trace, supervisor, recorder and webhooks."""
+KINDS = ("none", "scores", "recorder", "all")
+"""No receiver; the live scores, which every call has; the recorder; trace, supervisor, recorder and
+webhooks.
+"""
 
 
 def conversation() -> list[Any]:
@@ -65,6 +69,9 @@ def _publisher(kind: str) -> Callable[..., None]:
         "recorder": (kept,),
         "all": (traced, reporter, kept, posts),
     }
+    if kind == "scores":
+        scores = OverlapScores(Metrics(), lambda: 1.0)
+        return lambda event, ids, commands: scores.on_event(event, commands)
     publisher = CallPublisher("call_1", Subscriptions(given[kind]), Metrics().call_faults)
     publisher.publish(CallBegan("", "", {}))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -74,6 +75,16 @@ def note(**what: object) -> None:
         log.write(json.dumps(what) + "\n")
 
 
+def words_to_say(request: Request) -> str:
+    """Return the words that the application wants said since the caller's last turn, "" for none."""
+    for message in reversed(request.messages):
+        if message.role in ("user", "tool"):
+            return ""
+        if message.role == "system" and (found := re.search(r"and nothing else: ([^]]+)\]", message.content)):
+            return found[1]
+    return ""
+
+
 class OrderingLlm:
     """Orders whatever it is asked, and says what the tool answered; then it hangs up, where it can."""
 
@@ -86,6 +97,10 @@ class OrderingLlm:
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """A call, or words."""
         last = request.messages[-1]
+        if last.role != "tool" and (exact := words_to_say(request)):
+            yield Delta(exact)
+            yield Delta(finish_reason="stop", usage=Usage(10, 0, 5))
+            return
         names = [tool.name for tool in request.tools]
         if last.role != "tool" and "order" in names:
             yield Delta(tool_calls=(ToolCall("call_1", "order", '{"pizza": "tuna", "number": 2}'),))

@@ -216,6 +216,24 @@ async def test_stored_session_is_downloaded_forked_and_replayed(tmp_path: Path) 
         assert await replays(sdk, fork_id)
 
 
+async def test_session_without_store_is_not_kept(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as sdk:
+        ids = []
+        for store in (None, False, True):
+            async with sdk.live.connect() as connection:
+                caller = LiveCaller(connection)
+                given = {} if store is None else {"store": store}
+                await connection.session.start(session={"model": "gpt-live-1", **given})  # type: ignore[typeddict-item]
+                ids.append((await caller.until("session.started"))["session"]["id"])
+                await connection.session.close()
+                await caller.until("session.closed")
+        await until_kept(tmp_path, ids[-1])
+        for session_id in ids[:2]:
+            with pytest.raises(APIStatusError) as caught:
+                await sdk.live.sessions.download_recording(session_id)
+            assert caught.value.status_code == 404
+
+
 async def test_server_that_keeps_nothing_says_so(tmp_path: Path) -> None:
     async with keeping(tmp_path, "") as sdk:
         with pytest.raises(APIStatusError) as caught:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import mcp_servers
 import pytest
+import pytest_asyncio
 from aiortc import RTCSessionDescription
 from mcp_config import mcp_config
 from mcp_servers import mcp_server
@@ -15,7 +17,7 @@ from openai import AsyncOpenAI
 from openai_types import client_event, proved
 from rtc_caller import RtcCaller, rtc_calling
 from sdk_caller import SdkCaller, calling
-from served import served
+from served import lent, served
 
 ASK: dict[str, Any] = {
     "type": "message",
@@ -42,12 +44,26 @@ def said(done: dict[str, Any]) -> str:
     return str(item["content"][0].get("transcript") or item["content"][0].get("text"))
 
 
-async def test_the_sdk_approves_a_tool_the_agent_speaks_of(tmp_path: Path) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_both(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[str, str]]:
     async with (
         mcp_server() as (address, _),
-        served(mcp_config(tmp_path, address)) as ours,
-        calling(ours, tools=[shop(address)]) as caller,
+        served(mcp_config(tmp_path_factory.mktemp("mcp"), address)) as ours,
     ):
+        yield address, ours
+
+
+@pytest.fixture
+async def both(shared_both: tuple[str, str]) -> AsyncIterator[tuple[str, str]]:
+    """Yield the addresses of an MCP server and of a server that may connect to it."""
+    address, ours = shared_both
+    async with lent(ours):
+        yield address, ours
+
+
+async def test_the_sdk_approves_a_tool_the_agent_speaks_of(both: tuple[str, str]) -> None:
+    address, ours = both
+    async with calling(ours, tools=[shop(address)]) as caller:
         await caller.until("mcp_list_tools.completed")
         await ask(caller)
         first = await caller.until("response.done")
@@ -66,12 +82,9 @@ async def test_the_sdk_approves_a_tool_the_agent_speaks_of(tmp_path: Path) -> No
         assert called["approval_request_id"] == request["id"]
 
 
-async def test_the_sdk_refuses_and_the_tool_is_not_called(tmp_path: Path) -> None:
-    async with (
-        mcp_server() as (address, _),
-        served(mcp_config(tmp_path, address)) as ours,
-        calling(ours, tools=[shop(address, allowed_tools=["order"])]) as caller,
-    ):
+async def test_the_sdk_refuses_and_the_tool_is_not_called(both: tuple[str, str]) -> None:
+    address, ours = both
+    async with calling(ours, tools=[shop(address, allowed_tools=["order"])]) as caller:
         await caller.until("mcp_list_tools.completed")
         await ask(caller)
         (request,) = (await caller.until("response.done"))["response"]["output"]
@@ -82,12 +95,9 @@ async def test_the_sdk_refuses_and_the_tool_is_not_called(tmp_path: Path) -> Non
         assert said(await caller.until("response.done", 2)) == "It says not done: it was not approved."
 
 
-async def test_one_response_has_tools_of_its_own(tmp_path: Path) -> None:
-    async with (
-        mcp_server() as (address, _),
-        served(mcp_config(tmp_path, address)) as ours,
-        calling(ours) as caller,
-    ):
+async def test_one_response_has_tools_of_its_own(both: tuple[str, str]) -> None:
+    address, ours = both
+    async with calling(ours) as caller:
         await caller.connection.conversation.item.create(item=ASK)  # type: ignore[arg-type]
         tools: Any = [shop(address, require_approval="never")]
         await caller.connection.response.create(response={"tools": tools})
@@ -112,23 +122,23 @@ class SdkRtcCaller(RtcCaller):
         return proved(await super().until(kind, number))
 
 
-async def test_over_webrtc_the_sdk_approves_a_tool_the_agent_speaks_of(tmp_path: Path) -> None:
-    async with mcp_server() as (address, _), served(mcp_config(tmp_path, address)) as ours:
-        session = {"type": "realtime", "model": "gpt-realtime", "tools": [shop(address)]}
-        async with rtc_calling(ours, session, SdkRtcCaller) as caller:
-            await caller.until("mcp_list_tools.completed")
-            caller.send(type="conversation.item.create", item=ASK)
-            caller.send(type="response.create")
-            (request,) = (await caller.until("response.done"))["response"]["output"]
-            assert (request["type"], request["name"]) == ("mcp_approval_request", "weather")
-            assert not caller.of("response.mcp_call.in_progress")
-            approval = {"type": "mcp_approval_response", "approve": True, "id": "item_of_the_client"}
-            approval["approval_request_id"] = request["id"]
-            caller.send(type="conversation.item.create", item=approval)
-            await caller.until("response.mcp_call.completed")
-            caller.send(type="response.create")
-            assert said(await caller.until("response.done", 2)) == "It says sunny in Bonn, 20 C."
-            await caller.until_sound(0.5)
+async def test_over_webrtc_the_sdk_approves_a_tool_the_agent_speaks_of(both: tuple[str, str]) -> None:
+    address, ours = both
+    session = {"type": "realtime", "model": "gpt-realtime", "tools": [shop(address)]}
+    async with rtc_calling(ours, session, SdkRtcCaller) as caller:
+        await caller.until("mcp_list_tools.completed")
+        caller.send(type="conversation.item.create", item=ASK)
+        caller.send(type="response.create")
+        (request,) = (await caller.until("response.done"))["response"]["output"]
+        assert (request["type"], request["name"]) == ("mcp_approval_request", "weather")
+        assert not caller.of("response.mcp_call.in_progress")
+        approval = {"type": "mcp_approval_response", "approve": True, "id": "item_of_the_client"}
+        approval["approval_request_id"] = request["id"]
+        caller.send(type="conversation.item.create", item=approval)
+        await caller.until("response.mcp_call.completed")
+        caller.send(type="response.create")
+        assert said(await caller.until("response.done", 2)) == "It says sunny in Bonn, 20 C."
+        await caller.until_sound(0.5)
 
 
 async def test_a_server_that_dies_fails_the_tool_and_the_call_goes_on(tmp_path: Path) -> None:

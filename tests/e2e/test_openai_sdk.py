@@ -14,9 +14,10 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+import pytest_asyncio
 from recordings import recorded
 from sdk_caller import calling
-from served import served
+from served import lent, served
 
 from audio.pcm import AudioFormat, Samples, decode, encode
 
@@ -36,9 +37,22 @@ def speech(rate_hz: int = 24_000) -> Samples:
     return recorded("goforward.wav", rate_hz)
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_fixed() -> AsyncIterator[str]:
+    async with served(BENCH / "fixed.toml") as address:
+        yield address
+
+
 @pytest.fixture
-def fixed(tmp_path: Path) -> Serve:
-    """Serves engines of fixed cost, around the real voice detector; an LLM may take the place of theirs."""
+async def fixed(shared_fixed: str) -> AsyncIterator[str]:
+    """Yield the address of a server with engines of fixed cost, around the real voice detector."""
+    async with lent(shared_fixed) as address:
+        yield address
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Serve:
+    """Return what serves the same engines with another LLM, or at another speed."""
     for engines in (BENCH / "fixed_engines.py", ROOT / "tests/e2e/tool_engine.py"):
         shutil.copy(engines, tmp_path)
 
@@ -72,8 +86,8 @@ async def test_spoken_words_are_understood_and_answered_by_voice() -> None:
         assert order.index("input_audio_buffer.speech_started") < order.index("response.created")
 
 
-async def test_speech_over_the_agent_stops_it_and_only_what_was_heard_stays(fixed: Serve) -> None:
-    async with fixed() as address, calling(address) as caller:
+async def test_speech_over_the_agent_stops_it_and_only_what_was_heard_stays(fixed: str) -> None:
+    async with calling(fixed) as caller:
         await caller.speak(speech())
         await caller.until("response.output_audio.delta", 50)
         await caller.speak(speech(), silence_s=0.5)
@@ -92,8 +106,8 @@ async def test_speech_over_the_agent_stops_it_and_only_what_was_heard_stays(fixe
         assert (await caller.until("response.created", 2))["response"]["id"] != response["id"]
 
 
-async def test_a_tool_is_called_and_what_it_answers_is_spoken(fixed: Serve) -> None:
-    async with fixed("tool_engine:ToolLlm") as address, calling(address, tools=[WEATHER]) as caller:
+async def test_a_tool_is_called_and_what_it_answers_is_spoken(serving: Serve) -> None:
+    async with serving("tool_engine:ToolLlm") as address, calling(address, tools=[WEATHER]) as caller:
         await caller.speak(speech())
         call = await caller.until("response.function_call_arguments.done")
         assert call["name"] == "weather"
@@ -108,8 +122,8 @@ async def test_a_tool_is_called_and_what_it_answers_is_spoken(fixed: Serve) -> N
         assert caller.sound()
 
 
-async def test_a_turn_can_be_taken_by_hand(fixed: Serve) -> None:
-    async with fixed() as address, calling(address, audio={"input": {"turn_detection": None}}) as caller:
+async def test_a_turn_can_be_taken_by_hand(fixed: str) -> None:
+    async with calling(fixed, audio={"input": {"turn_detection": None}}) as caller:
         await caller.speak(speech(), silence_s=0)
         await caller.connection.input_audio_buffer.commit()
         await caller.until("conversation.item.input_audio_transcription.completed")
@@ -119,8 +133,8 @@ async def test_a_turn_can_be_taken_by_hand(fixed: Serve) -> None:
         assert not caller.of("input_audio_buffer.speech_started")
 
 
-async def test_a_typed_message_is_answered_in_text(fixed: Serve) -> None:
-    async with fixed() as address, calling(address, output_modalities=["text"]) as caller:
+async def test_a_typed_message_is_answered_in_text(fixed: str) -> None:
+    async with calling(fixed, output_modalities=["text"]) as caller:
         await caller.connection.conversation.item.create(
             item={"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Help!"}]}
         )
@@ -132,12 +146,12 @@ async def test_a_typed_message_is_answered_in_text(fixed: Serve) -> None:
 
 
 @pytest.mark.parametrize("rate_hz", [24_000, 8_000])
-async def test_sound_in_an_item_is_understood_and_answered(fixed: Serve, rate_hz: int) -> None:
+async def test_sound_in_an_item_is_understood_and_answered(fixed: str, rate_hz: int) -> None:
     wire = AudioFormat.PCM_24K if rate_hz == 24_000 else AudioFormat.PCMU
     session = {"audio": {"input": {"format": {"type": f"audio/{wire.value[0]}"}}}}
     audio = base64.b64encode(encode(speech(rate_hz), wire)).decode()
     content = [{"type": "input_audio", "audio": audio}]
-    async with fixed() as address, calling(address, **session) as caller:
+    async with calling(fixed, **session) as caller:
         await caller.connection.conversation.item.create(
             item={"type": "message", "role": "user", "content": content}
         )
@@ -160,9 +174,9 @@ def out_of_band(topic: str) -> dict[str, Any]:
 
 
 async def test_responses_out_of_band_run_beside_the_answer_and_are_cancelled_by_their_id(
-    fixed: Serve,
+    serving: Serve,
 ) -> None:
-    async with fixed(word_s=0.05) as address, calling(address) as caller:
+    async with serving(word_s=0.05) as address, calling(address) as caller:
         await caller.speak(speech())
         answer = (await caller.until("response.created"))["response"]["id"]
         await caller.until("response.output_audio.delta")
@@ -187,33 +201,32 @@ async def test_responses_out_of_band_run_beside_the_answer_and_are_cancelled_by_
 
 
 @pytest.mark.parametrize("audio_format", [AudioFormat.PCMU, AudioFormat.PCMA])
-async def test_telephone_sound_goes_both_ways(fixed: Serve, audio_format: AudioFormat) -> None:
+async def test_telephone_sound_goes_both_ways(fixed: str, audio_format: AudioFormat) -> None:
     wire = {"format": {"type": f"audio/{audio_format.value[0]}"}}
-    async with fixed() as address, calling(address, audio={"input": wire, "output": wire}) as caller:
+    async with calling(fixed, audio={"input": wire, "output": wire}) as caller:
         await caller.speak(speech(8000), audio_format)
         await caller.until("response.output_audio.delta", 100)
         spectrum = np.abs(np.fft.rfft(decode(caller.sound(), audio_format)[:8000]))
         assert abs(int(spectrum.argmax()) - 440) <= 2, "the tone of the synthesizer, in hertz"
 
 
-async def test_latency_events_come_only_where_they_were_asked_for(fixed: Serve) -> None:
-    async with fixed() as address:
-        for asked in (False, True):
-            extension = {"voiceagent": {"latency": True}} if asked else {}
-            async with calling(address, output_modalities=["text"], **extension) as caller:
-                await caller.speak(speech())
-                await caller.until("response.done")
-                if asked:
-                    latency = await caller.until("voiceagent.latency")
-                    assert latency["total_ms"] == pytest.approx(sum(s["ms"] for s in latency["stages"]))
-                else:
-                    await caller.connection.input_audio_buffer.clear()
-                    await caller.until("input_audio_buffer.cleared")
-                    assert not caller.of("voiceagent.latency")
+async def test_latency_events_come_only_where_they_were_asked_for(fixed: str) -> None:
+    for asked in (False, True):
+        extension = {"voiceagent": {"latency": True}} if asked else {}
+        async with calling(fixed, output_modalities=["text"], **extension) as caller:
+            await caller.speak(speech())
+            await caller.until("response.done")
+            if asked:
+                latency = await caller.until("voiceagent.latency")
+                assert latency["total_ms"] == pytest.approx(sum(s["ms"] for s in latency["stages"]))
+            else:
+                await caller.connection.input_audio_buffer.clear()
+                await caller.until("input_audio_buffer.cleared")
+                assert not caller.of("voiceagent.latency")
 
 
-async def test_a_flood_of_sound_is_refused_and_the_call_goes_on(fixed: Serve) -> None:
-    async with fixed() as address, calling(address) as caller:
+async def test_a_flood_of_sound_is_refused_and_the_call_goes_on(fixed: str) -> None:
+    async with calling(fixed) as caller:
         second = base64.b64encode(bytes(48_000)).decode()
         for _ in range(15):
             await caller.connection.input_audio_buffer.append(audio=second)
@@ -224,13 +237,13 @@ async def test_a_flood_of_sound_is_refused_and_the_call_goes_on(fixed: Serve) ->
         await caller.until("input_audio_buffer.cleared")
 
 
-async def test_a_client_that_vanishes_leaves_nothing_behind(fixed: Serve) -> None:
-    async with fixed() as address, httpx.AsyncClient(base_url=f"http://{address}", trust_env=False) as http:
+async def test_a_client_that_vanishes_leaves_nothing_behind(fixed: str) -> None:
+    async with httpx.AsyncClient(base_url=f"http://{fixed}", trust_env=False) as http:
 
         async def calls() -> int:
             return int((await http.get("/health")).json()["calls"])
 
-        async with calling(address) as caller:
+        async with calling(fixed) as caller:
             await caller.speak(speech())
             await caller.until("response.output_audio.delta")
             assert await calls() == 1

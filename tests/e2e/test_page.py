@@ -6,14 +6,16 @@ import asyncio
 import json
 import re
 import shutil
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psutil
 import pytest
-from called_page import REFUSE_THE_MICROPHONE, is_heard, page_of, said, talk, type_words
+import pytest_asyncio
+from called_page import REFUSE_THE_MICROPHONE, is_heard, page_at, page_of, said, talk, type_words
 from chromium import chromium
 from playwright.async_api import Route, expect
-from served import calls_at, served
+from served import calls_at, lent, served
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "configs/demo.toml"
@@ -76,6 +78,19 @@ def two_lines(tmp_path: Path) -> Path:
     path = tmp_path / "two_lines.toml"
     path.write_text("[server]\nmax_calls = 2\n\n" + (BENCH / "fixed.toml").read_text())
     return path
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_server() -> AsyncIterator[str]:
+    async with served(BENCH / "fixed.toml") as address:
+        yield address
+
+
+@pytest.fixture
+async def server(shared_server: str) -> AsyncIterator[str]:
+    """Yield the address of a server with engines of fixed cost."""
+    async with lent(shared_server) as address:
+        yield address
 
 
 @pytest.fixture
@@ -162,6 +177,33 @@ async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) 
         assert not faults
 
 
+async def test_call_over_the_live_api_is_heard_written_and_answered_by_voice(
+    voice: Path, two_lines: Path
+) -> None:
+    async with page_of(two_lines, voice) as page:
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        faults: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        await page.goto("/")
+        await page.get_by_test_id("api").select_option("live", force=True)
+        await page.get_by_test_id("talk").click()
+        words = page.get_by_test_id("transcript")
+        await expect(words.locator(".user p").first).to_have_text(SOME_WORDS)
+        await expect(words.locator(".assistant").first).to_contain_text("help")
+        assert await is_heard(page)
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        await page.screenshot(path=SCREENSHOTS / "live.png")
+        await type_words(page, "Are you there?")
+        await expect(words.locator(".user", has_text="Are you there?")).to_be_attached()
+        await expect(page.get_by_test_id("api")).to_be_disabled()
+        await page.get_by_test_id("talk").click()
+        await expect(page.get_by_test_id("status")).to_have_text("Ready")
+        assert any(url.endswith("/v1/live/sessions") for url in requests)
+        assert not any("/v1/realtime/calls" in url for url in requests)
+        assert not faults
+
+
 async def test_the_tool_that_a_spoken_wish_calls_is_shown_with_its_result(tmp_path: Path) -> None:
     wish = await said(["Please wake me at half past six."], tmp_path / "wish.wav")
     async with page_of(DEMO, wish) as page:
@@ -190,8 +232,8 @@ async def test_two_calls_go_on_at_once_and_a_third_is_refused(voice: Path, two_l
             await page.get_by_test_id("talk").click()
 
 
-async def test_without_a_microphone_typed_words_are_answered_by_voice(voice: Path, two_lines: Path) -> None:
-    async with page_of(two_lines, voice, REFUSE_THE_MICROPHONE) as page:
+async def test_without_a_microphone_typed_words_are_answered_by_voice(voice: Path, server: str) -> None:
+    async with page_at(server, voice, REFUSE_THE_MICROPHONE) as page:
         await page.goto("/")
         await type_words(page, "Could you help me?")
         await expect(page.get_by_role("alert")).to_contain_text("The microphone is blocked")
@@ -201,8 +243,8 @@ async def test_without_a_microphone_typed_words_are_answered_by_voice(voice: Pat
         assert await is_heard(page)
 
 
-async def test_words_typed_right_behind_others_are_answered(voice: Path, two_lines: Path) -> None:
-    async with page_of(two_lines, voice, REFUSE_THE_MICROPHONE) as page:
+async def test_words_typed_right_behind_others_are_answered(voice: Path, server: str) -> None:
+    async with page_at(server, voice, REFUSE_THE_MICROPHONE) as page:
         await talk(page)
         await expect(page.get_by_test_id("status")).to_have_text("Listening")
         await page.evaluate(TYPE_TWICE)
@@ -229,9 +271,9 @@ async def test_on_plain_http_from_elsewhere_typed_words_are_answered_by_voice(
 
 
 async def test_the_words_are_a_list_whose_lines_are_read_aloud_when_they_are_whole(
-    voice: Path, two_lines: Path
+    voice: Path, server: str
 ) -> None:
-    async with page_of(two_lines, voice, REFUSE_THE_MICROPHONE) as page:
+    async with page_at(server, voice, REFUSE_THE_MICROPHONE) as page:
         await page.goto("/")
         await type_words(page, "Could you help me?")
         lines = page.get_by_role("log", name="What was said").get_by_role("listitem")
@@ -265,11 +307,9 @@ async def test_a_call_has_a_clock_mute_events_a_chosen_agent_and_a_link_to_its_r
         await page.go_back()
 
 
-async def test_a_call_waits_for_no_loudspeaker(voice: Path, two_lines: Path) -> None:
+async def test_a_call_waits_for_no_loudspeaker(voice: Path, server: str) -> None:
     """Firefox without a loudspeaker never reports that its sound has started."""
-    async with page_of(
-        two_lines, voice, "AudioContext.prototype.resume = () => new Promise(() => {})"
-    ) as page:
+    async with page_at(server, voice, "AudioContext.prototype.resume = () => new Promise(() => {})") as page:
         await talk(page)
         await expect(page.get_by_test_id("status")).to_have_text("Listening")
 
@@ -300,8 +340,8 @@ async def test_a_key_that_is_wrong_is_said_to_be(voice: Path, with_key: Path) ->
         assert (await hanging_up.value).status == 200, "the call is hung up with the key that began it"
 
 
-async def test_who_hangs_up_while_nobody_answers_is_not_waited_for(voice: Path, two_lines: Path) -> None:
-    async with page_of(two_lines, voice) as page:
+async def test_who_hangs_up_while_nobody_answers_is_not_waited_for(voice: Path, server: str) -> None:
+    async with page_at(server, voice) as page:
         asked = asyncio.Event()
 
         async def keep(route: Route) -> None:
@@ -323,8 +363,8 @@ async def test_who_hangs_up_while_nobody_answers_is_not_waited_for(voice: Path, 
         await expect(words_said).to_have_text(re.compile(r"Are you\s+there\?"))
 
 
-async def test_a_microphone_that_is_unplugged_gives_way_to_another(voice: Path, two_lines: Path) -> None:
-    async with page_of(two_lines, voice, COUNT_MICROPHONES) as page:
+async def test_a_microphone_that_is_unplugged_gives_way_to_another(voice: Path, server: str) -> None:
+    async with page_at(server, voice, COUNT_MICROPHONES) as page:
         await talk(page)
         await expect(page.get_by_test_id("status")).to_have_text("Listening")
         await page.evaluate(UNPLUG)
@@ -344,9 +384,9 @@ async def test_a_microphone_that_is_unplugged_gives_way_to_another(voice: Path, 
 
 
 async def test_who_hangs_up_while_he_is_asked_for_a_microphone_makes_no_call(
-    voice: Path, two_lines: Path
+    voice: Path, server: str
 ) -> None:
-    async with page_of(two_lines, voice, COUNT_MICROPHONES) as page:
+    async with page_at(server, voice, COUNT_MICROPHONES) as page:
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         await page.goto("/")
@@ -360,8 +400,8 @@ async def test_who_hangs_up_while_he_is_asked_for_a_microphone_makes_no_call(
         assert not [url for url in asked if "/v1/realtime" in url]
 
 
-async def test_a_microphone_that_comes_after_the_call_is_let_go(voice: Path, two_lines: Path) -> None:
-    async with page_of(two_lines, voice, COUNT_MICROPHONES) as page:
+async def test_a_microphone_that_comes_after_the_call_is_let_go(voice: Path, server: str) -> None:
+    async with page_at(server, voice, COUNT_MICROPHONES) as page:
         await talk(page)
         await expect(page.get_by_test_id("status")).to_have_text("Listening")
         await page.evaluate(ASK_FIRST)

@@ -12,13 +12,14 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from fixed_config import write_config
 from openai import AsyncOpenAI
 from phone_caller import calling as phone_calling
 from phone_lines import Twilio
 from rtc_caller import RtcCaller, rtc_calling
 from sdk_caller import calling
-from served import served
+from served import lent, served
 from sidebands import call_id_of, sideband
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -32,15 +33,16 @@ WEATHER = {
 }
 
 
-@pytest.fixture(params=[1, 3], ids=["one process", "three workers"])
-async def address(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest_asyncio.fixture(
+    scope="module", loop_scope="module", params=[1, 3], ids=["one process", "three workers"]
+)
+async def shared_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[str]:
-    """Yield the address of a server that requires keys and whose LLM calls the first tool it is offered."""
-    shutil.copy(Path(__file__).with_name("tool_engine.py"), tmp_path)
-    monkeypatch.setenv("KEYS", f"{KEY} {SECRET_KEY}")
+    folder = tmp_path_factory.mktemp("sidebands")
+    shutil.copy(Path(__file__).with_name("tool_engine.py"), folder)
     config = write_config(
-        tmp_path, f'api_keys_env = "KEYS"\nworkers = {request.param}', FixedLlm="tool_engine:ToolLlm"
+        folder, f'api_keys_env = "KEYS"\nworkers = {request.param}', FixedLlm="tool_engine:ToolLlm"
     )
     text = config.read_text()
     options = (
@@ -48,7 +50,16 @@ async def address(
     )
     assert options in text
     config.write_text(text.replace(options, ""))
-    async with served(config) as address:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KEYS", f"{KEY} {SECRET_KEY}")
+        async with served(config) as address:
+            yield address
+
+
+@pytest.fixture
+async def address(shared_server: str) -> AsyncIterator[str]:
+    """Yield the address of a server that requires keys and whose LLM calls the first tool it is offered."""
+    async with lent(shared_server) as address:
         yield address
 
 

@@ -46,7 +46,14 @@ async def page_of(config: Path, voice: Path, script: str = "") -> AsyncIterator[
 
     voice: at the microphone. script: runs before those of the page.
     """
-    async with served(config) as address, chromium(voice) as browser:
+    async with served(config) as address, page_at(address, voice, script) as page:
+        yield page
+
+
+@asynccontextmanager
+async def page_at(address: str, voice: Path, script: str = "") -> AsyncIterator[Page]:
+    """Yield such a page of the server at `address`."""
+    async with chromium(voice) as browser:
         page = await browser.new_page(base_url=f"http://{address}")
         await page.add_init_script(script)
         yield page

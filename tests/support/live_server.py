@@ -39,7 +39,9 @@ class LiveServer(ScriptedServer):
         super().__init__(prepare)
         self.admission = Admission(keys)
         sidebands = Sidebands(self.find, self.admission, nowhere)
-        self.sessions = LiveSessions(self.open_call, self.admission, LiveOptions(PHRASE, keeps_calls))
+        self.sessions = LiveSessions(
+            self.open_call, self.open_unstored, self.admission, LiveOptions(PHRASE, keeps_calls)
+        )
         self.endpoint = LiveEndpoint(self.sessions, lambda: None, self.admission, sidebands=sidebands)
         self.stored: dict[str, Stored] = {}
         self.webrtc = LiveWebRtcEndpoint(self.sessions, WebRtcCalls(Network()), lambda: None, self.admission)

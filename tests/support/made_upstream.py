@@ -114,6 +114,35 @@ class MadeUpstream:
         """All events of a kind that came."""
         return [event for events in self.received for event in events if event["type"] == kind]
 
+    # ---- what is common to both APIs
+
+    async def until_ready(self) -> dict[str, Any]:
+        """The settings of a session that has started: instructions, names of tools, voice."""
+        session = (await self.until("session.update"))["session"]
+        return {
+            "instructions": session["instructions"],
+            "tools": [tool["name"] for tool in session["tools"]],
+            "voice": session["audio"]["output"]["voice"],
+        }
+
+    async def until_result(self) -> dict[str, Any]:
+        """The result of a function."""
+        return dict((await self.until("conversation.item.create"))["item"])
+
+    async def until_asked(self) -> str:
+        """The request for the words about a result."""
+        return str((await self.until("response.create"))["type"])
+
+    def history_of(self, connection: int) -> list[tuple[str, str]]:
+        """Return the history that a connection was given: roles and texts."""
+        created = [event["item"] for event in self.received[connection][1:] if "item" in event]
+        return [(item["role"], item["content"][0]["text"]) for item in created]
+
+    def fail(self, code: str, message: str) -> None:
+        """An error, of no event of the client."""
+        error = {"type": "rate_limit_error", "code": code, "message": message, "param": None}
+        self.send("error", error=error)
+
     async def _serve(self, connection: ServerConnection) -> None:
         request = connection.request
         assert request is not None

@@ -44,6 +44,7 @@ class ScriptedCall:
     identified: dict[str, str] = field(default_factory=dict)
     line: Line | None = None
     private: bool = False
+    stored: bool = True
 
     def __post_init__(self) -> None:
         self.over = asyncio.Event()

@@ -45,6 +45,12 @@ class ScriptedServer:
         self._opened[call_id] = OpenedCall(call, clients, call.settings, time.time())
         return call
 
+    def open_unstored(self, call_id: str, client: Client, model: str) -> ScriptedCall:
+        """Open a call that must not be kept, like `open`."""
+        call = self.open_call(call_id, client, model)
+        call.stored = False
+        return call
+
     def open_transcription(self, call_id: str, client: Client, model: str) -> ScriptedCall:
         """Open a call that only transcribes, like `open`."""
         call = self.open_call(call_id, client, model)

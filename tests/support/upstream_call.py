@@ -11,6 +11,7 @@ from llmcore.engine import Tool
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.settings import AgentTool
+from voiceagent.upstream.api import RealtimeApi
 from voiceagent.upstream.conversation import UpstreamConversation
 from voiceagent.upstream.messages import Action, Event, Send
 
@@ -23,7 +24,9 @@ def conversation() -> UpstreamConversation:
     limits = HistoryLimits(
         max_items=20, max_item_characters=50, max_conversation_characters=1_000, max_images=1
     )
-    return UpstreamConversation(settings, "scribe", limits, lambda prefix: f"{prefix}_{next(numbers)}")
+    return UpstreamConversation(
+        settings, "scribe", limits, lambda prefix: f"{prefix}_{next(numbers)}", RealtimeApi()
+    )
 
 
 def sent(commands: list[Action]) -> list[Event]:

@@ -246,7 +246,8 @@ class Admission:
             message = f"{most} wrong keys came within a minute (limits.max_failed_auth_per_minute)"
             raise NotAdmitted(429, "too_many_wrong_keys", f"{message}; try again in a minute")
         if not self._keys.accepts(key):
-            if key is not None:
+            # A client secret opens no door for keys, but it is no guess either.
+            if key is not None and self.secrets.find(key, self.clock()) is None:
                 self._wrong_keys.note(address, self.clock())
                 self.others.note_wrong_key(address, most)
             raise NotAdmitted(401, "invalid_api_key", "the API key is missing, wrong, or has expired")

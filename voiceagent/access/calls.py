@@ -18,6 +18,7 @@ from voiceagent.session.call_clients import CallClients
 log = structlog.get_logger()
 
 State = Literal["starting", "ready", "draining"]
+CallKind = Literal["call", "transcription", "unstored"]
 
 STARTING_S = 5.0
 """Retry-After while engines load, which takes about this long."""
@@ -57,7 +58,7 @@ class Calls:
         self._slots = slots
         self._refusal = refusal
         self._count = count
-        self._openers: tuple[OpenCall, OpenCall] | None = None
+        self._openers: dict[CallKind, OpenCall] | None = None
         self._calls: dict[str, OpenedCall] = {}
         self._monitoring: set[asyncio.Task[None]] = set()
         self._tools: set[asyncio.Task[None]] = set()  # still running after their call has ended
@@ -73,11 +74,17 @@ class Calls:
         """Number of calls that only transcribe."""
         return sum(opened.call.settings.only_transcribes for opened in self._calls.values())
 
-    def ready(self, open_call: OpenCall, open_transcription: OpenCall) -> None:
-        """Accept calls from now on. Both arguments make a call from its id, its client and the requested
-        model.
+    def ready(
+        self, open_call: OpenCall, open_transcription: OpenCall, open_unstored: OpenCall | None = None
+    ) -> None:
+        """Accept calls from now on. All arguments make a call from its id, its client and the requested
+        model. open_unstored: a call that is not kept; left out, no call is kept.
         """
-        self._openers = open_call, open_transcription
+        self._openers = {
+            "call": open_call,
+            "transcription": open_transcription,
+            "unstored": open_unstored or open_call,
+        }
         self.state = "ready"
 
     def check(self) -> None:
@@ -90,18 +97,22 @@ class Calls:
 
     def open(self, call_id: str, client: Client, model: str) -> Call:
         """Open a call. Raise CallRefused while the server starts or drains, or is full or too busy."""
-        return self._take(call_id, client, model, transcribes=False)
+        return self._take(call_id, client, model, "call")
+
+    def open_unstored(self, call_id: str, client: Client, model: str) -> Call:
+        """Open a call like `open` that is not kept (`[calls]`)."""
+        return self._take(call_id, client, model, "unstored")
 
     def open_transcription(self, call_id: str, client: Client, model: str) -> Call:
         """Open a call that only transcribes. The LLM's load is not checked. Raise CallRefused like `open`."""
-        return self._take(call_id, client, model, transcribes=True)
+        return self._take(call_id, client, model, "transcription")
 
-    def _take(self, call_id: str, client: Client, model: str, transcribes: bool) -> Call:
-        opener = self._ready_openers()[transcribes]
+    def _take(self, call_id: str, client: Client, model: str, kind: CallKind) -> Call:
+        opener = self._ready_openers()[kind]
         if not self._slots.take():
             raise self._full()
         try:
-            answered = None if transcribes else self._slots.answered - 1
+            answered = None if kind == "transcription" else self._slots.answered - 1
             if refusal := self._refusal(self._slots.taken - 1, answered):
                 raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
             clients = CallClients(client)
@@ -161,7 +172,7 @@ class Calls:
         if self._monitoring:
             await asyncio.wait(self._monitoring, timeout=CLOSE_S)
 
-    def _ready_openers(self) -> tuple[OpenCall, OpenCall]:
+    def _ready_openers(self) -> dict[CallKind, OpenCall]:
         if self._openers is None:
             raise CallRefused("the server is starting; try again in a moment", retry_after_s=STARTING_S)
         if self.state == "draining":

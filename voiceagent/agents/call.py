@@ -182,23 +182,27 @@ class AgentCall:
         _record_action("hang_up")
         self._do(self._post, HangUpRequested(reason))
 
-    async def transfer(self, destination: str = "", *, number: str = "") -> None:
-        """Connect the caller to another destination at once, and leave the call.
+    async def transfer(self, destination: str = "", *, number: str = "", brief: str = "") -> None:
+        """Connect the caller to another destination, and leave the call.
 
         Use it in a tool with `when_played`, so that the caller hears the text before the tool call.
 
         Args:
             destination: A name of `telephony.transfers`.
             number: A phone number instead.
+            brief: Text that a colleague hears before they are connected; the caller waits. The number must be
+                in `outbound.allow`. Without it, the caller is connected at once.
 
         Raises:
+            TransferFailed: The colleague was not connected; `reason` is "busy", "declined" (hung up while
+                briefed), "no_answer" or "failed". The caller is still there.
             ToolFailed: The line cannot transfer, or failed to. Uncaught, it is reported to the model.
         """
         does = self._does()
         if does is None or does.line is None:
             raise ToolFailed("this call cannot be transferred: it comes over no phone line")
         _record_action("transfer")
-        await does.line.transfer(destination, number)
+        await does.line.transfer(destination, number, brief)
 
     async def send_digits(self, digits: str) -> None:
         """Press keys on the line, for a phone menu or an extension, and wait until they have sounded.

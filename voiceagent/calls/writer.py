@@ -70,7 +70,7 @@ class CallWriter:
     def keep(self, call_id: str, settings: CallSettings, policy: TurnPolicy, rate_hz: int) -> KeptCall:
         """Record a call that begins now; the arguments are those of its conversation."""
         header = Header(
-            call_id, time.time(), time.monotonic(), settings, policy, rate_hz, _VERSIONS, self._words
+            call_id, time.time(), time.monotonic(), settings, policy, rate_hz, VERSIONS, self._words
         )
         call = KeptCall(time.monotonic, self.losses)
         folder = call_folder(self._folder, call_id, header.started_at)
@@ -120,4 +120,4 @@ class CallWriter:
         self._round_at_s = now_s
 
 
-_VERSIONS = {"voiceagent": __version__, "python": platform.python_version()}
+VERSIONS = {"voiceagent": __version__, "python": platform.python_version()}

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -206,10 +207,13 @@ def add_convert(convert: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace) -> None:
+    gc.disable()  # imports leave no garbage: collections in between take a tenth of their time
     from voiceagent.cli.reload import serve_with_reload
     from voiceagent.config.tables import load
     from voiceagent.server.app import serve
 
+    gc.freeze()
+    gc.enable()
     if options.reload:
         serve_with_reload(options.config)
         return

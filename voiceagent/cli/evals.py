@@ -6,8 +6,13 @@ import argparse
 import os
 from pathlib import Path
 
-from voiceagent.cli.kept import require_extra
+from voiceagent.cli.kept import has_extra, require_extra
 from voiceagent.config import add_config
+
+RESULTS = Path("eval-results")
+"""Default folder of all evals, in the current one."""
+PORT = 8090
+"""Default port of their page."""
 
 
 def add_eval(parser: argparse.ArgumentParser, demo: Path) -> None:
@@ -28,6 +33,10 @@ def add_eval(parser: argparse.ArgumentParser, demo: Path) -> None:
     parser.add_argument("--processes", type=int, default=cores, metavar="N", help=f"calls at once ({cores})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results, with all calls")
     parser.add_argument("--junit", type=Path, metavar="FILE.xml", help="write the results for CI")
+    what = "folder of the results and calls of all evals (./eval-results)"
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help=what)
+    what = f"run nothing: show all evals and their calls at http://127.0.0.1:PORT/evals ({PORT})"
+    parser.add_argument("--page", nargs="?", type=int, const=PORT, metavar="PORT", help=what)
     what = "fail if a scenario passes less often, 0 to 1 (1); with --against, only if it is worse"
     parser.add_argument("--min-rate", type=float, default=1.0, metavar="RATE", help=what)
     what = "instead of calling: fork kept calls of this folder with --set, and judge both futures"
@@ -44,6 +53,9 @@ def _eval(options: argparse.Namespace) -> None:
     from voiceagent.evals.runs import Plan
     from voiceagent.validation.errors import CommandFailed
 
+    if options.page is not None:
+        _show_page(options.results, options.page)
+        return
     if options.calls is not None:
         _compare_calls(options)
         return
@@ -61,8 +73,20 @@ def _eval(options: argparse.Namespace) -> None:
         runs=runs,
         typed=options.typed,
         processes=options.processes,
+        calls=options.results / "calls" if has_extra() else None,
     )
-    run_eval(plan, options.against, Outputs(options.json, options.junit, options.min_rate))
+    outputs = Outputs(options.json, options.junit, options.results, options.min_rate)
+    run_eval(plan, options.against, outputs)
+
+
+def _show_page(folder: Path, port: int) -> None:
+    require_extra()
+    from voiceagent.evals.page_server import serve_page
+    from voiceagent.validation.errors import CommandFailed
+
+    if not folder.is_dir():
+        raise CommandFailed(f"{folder}: no such folder; allowed: one that `voiceagent eval --results` wrote")
+    serve_page(folder, port)
 
 
 def _compare_calls(options: argparse.Namespace) -> None:

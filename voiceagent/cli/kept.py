@@ -130,9 +130,14 @@ def _score(options: argparse.Namespace) -> None:
 
 def require_extra() -> None:
     """Raise CommandFailed unless the extra `calls` is installed."""
-    from importlib.util import find_spec
-
     from voiceagent.validation.errors import CommandFailed
 
-    if any(find_spec(name) is None for name in ("sqlalchemy", "alembic", "zstandard", "fsspec")):
+    if not has_extra():
         raise CommandFailed("this needs pip install 'voiceagent-server[calls]'")
+
+
+def has_extra() -> bool:
+    """Return True if the extra `calls` is installed."""
+    from importlib.util import find_spec
+
+    return all(find_spec(name) is not None for name in ("sqlalchemy", "alembic", "zstandard", "fsspec"))

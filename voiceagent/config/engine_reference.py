@@ -5,14 +5,13 @@ A key's meaning is its attribute docstring, or its entry in the `Args:` of the c
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from textwrap import dedent
 
-from voiceagent.config.reference import Table, keys_of, to_text
+from voiceagent.config.reference import Table, attribute_docstrings, keys_of, to_text
 from voiceagent.config.renamed import RENAMED_OPTIONS
 from voiceagent.engines.build import keyword_model
 from voiceagent.engines.catalogue import KNOWN_ENGINES, KnownEngine
@@ -58,16 +57,4 @@ def _meanings(engine_class: type) -> Iterator[tuple[str, str]]:
             for entry in re.split(r"\n(?=\S)", dedent(match[1]).strip()):
                 if argument := _ARGUMENT.match(entry):
                     yield argument[1], " ".join(argument[2].split())
-        yield from _attribute_docstrings(each)
-
-
-def _attribute_docstrings(each: type) -> Iterator[tuple[str, str]]:
-    try:
-        (body,) = ast.parse(dedent(inspect.getsource(each))).body
-    except (OSError, TypeError, SyntaxError):
-        return
-    assert isinstance(body, ast.ClassDef)
-    for field, text in zip(body.body, body.body[1:], strict=False):
-        match field, text:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(meaning))):
-                yield name, " ".join(meaning.split())
+        yield from attribute_docstrings(each)

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
+from textwrap import dedent, fill
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -134,25 +136,53 @@ def keys_of(model: type[BaseModel]) -> tuple[Key, ...]:
     """Return the keys of a table, without those that are tables."""
     schema = model.model_json_schema()
     properties, definitions = schema.get("properties", {}), schema.get("$defs", {})
+    meanings = _meanings(model)
     return tuple(
         Key(
             name,
             _type(properties[name], definitions) + _unit(name),
             "required" if field.is_required() else _default(properties[name]),
-            _one_line(field.description or ""),
+            meanings.get(name, ""),
         )
         for name, field in model.model_fields.items()
         if inner_table(field.annotation) is None
     )
 
 
+def attribute_docstrings(described: type) -> Iterator[tuple[str, str]]:
+    """Yield the class's own attributes with their docstrings, each on one line.
+
+    Reads the source, as pydantic's `use_attribute_docstrings` would for all models at each start of a server.
+    """
+    try:
+        (body,) = ast.parse(dedent(inspect.getsource(described))).body
+    except (OSError, TypeError, SyntaxError):
+        return
+    assert isinstance(body, ast.ClassDef)
+    for field, text in zip(body.body, body.body[1:], strict=False):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(meaning))):
+                yield name, _one_line(meaning)
+
+
+def _meanings(model: type[BaseModel]) -> dict[str, str]:
+    """Return the meaning of each key of a table, those of its base classes included."""
+    return {
+        name: meaning
+        for each in reversed(model.__mro__)
+        if issubclass(each, BaseModel) and each is not BaseModel
+        for name, meaning in attribute_docstrings(each)
+    }
+
+
 def _tables_below(model: type[BaseModel], prefix: str) -> Iterator[Table]:
+    meanings = _meanings(model)
     for name, field in model.model_fields.items():
         if (inner := inner_table(field.annotation)) is None:
             continue
         place = prefix + name
         heading = f"[[{place}]]" if "tuple" in str(field.annotation) else f"[{place}]"
-        meaning = _one_line(field.description or inner.__doc__ or "")
+        meaning = meanings.get(name) or _one_line(inner.__doc__ or "")
         meaning = re.sub(r"^(`\[[^`]*\]`(, | and |: )?)+", "", meaning)
         yield Table(place, heading, meaning[:1].upper() + meaning[1:], keys_of(inner))
         if not issubclass(inner, EngineConfig):

@@ -123,15 +123,22 @@ class Answering:
 
     def play_clip(self, clip: ev.ClipRequested) -> list[Command]:
         """Cut the response in progress. The clip starts once that has stopped."""
+        dropped = self._drop_clip()
         self._queue.clip = clip
-        return self._responses.cancel_preemptive() + self._responses.stop(cause_of(clip))
+        return dropped + self._responses.cancel_preemptive() + self._responses.stop(cause_of(clip))
 
     def stop(self) -> list[Command]:
         """Stop making responses, as a client requests: clear pending requests and cancel the response in
         progress.
         """
+        dropped = self._drop_clip()
         self._queue = ResponseQueue()
-        return self._responses.cancel_preemptive() + self._responses.stop("client")
+        return dropped + self._responses.cancel_preemptive() + self._responses.stop("client")
+
+    def _drop_clip(self) -> list[Command]:
+        """Drop the clip that waits for its start, if any."""
+        clip, self._queue.clip = self._queue.clip, None
+        return [] if clip is None else [notify.NotifyClipEnded(clip.response_id, completed=False)]
 
     def cancel(self, event: ev.ResponseCancelled) -> list[Command]:
         """Cancel the response in progress on the client's request."""

@@ -247,7 +247,7 @@ def _dash_end(text: str) -> int:
 
 
 def _inside_number(text: str, end: int) -> bool:
-    """Return True if a cut is next to a figure, which may belong to the words on the other side."""
+    """Return True if a cut at `end` is next to a figure, which may belong to the words beyond it."""
     return bool(_FIGURES_AT_END.search(text[:end]) or _FIGURES_AT_START.match(text, end))
 
 

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
@@ -39,6 +40,9 @@ from voiceagent.telemetry.metrics import Metrics
 from voiceagent.testing.typed_caller import VIRTUAL_ANSWER_TIMEOUT_S, TypedCaller
 from voiceagent.transports.local_call import speak
 
+if TYPE_CHECKING:
+    from voiceagent.evals.kept_runs import KeptRuns
+
 _INSTANT = Times(first_token_s=0.0, first_audio_s=0.0)
 """Times of the caller's own engines: the caller's thinking is part of the pauses."""
 
@@ -48,7 +52,8 @@ class CallableAgent:
     """An agent with its started engines.
 
     services: None for typed calls. caller_llm: of callers without a script. judges: one, or two for a second
-    opinion. voice: of the callers, None for typed calls. spoken: their texts so far.
+    opinion. voice: of the callers, None for typed calls. spoken: their texts so far. kept: keeps the calls by
+    sound, if given.
     """
 
     config: Config
@@ -59,6 +64,7 @@ class CallableAgent:
     judges: tuple[Llm, ...]
     voice: Synthesizer | None
     spoken: dict[str, Samples]
+    kept: KeptRuns | None = None
 
     async def call(self, scenario: Scenario, seed: int) -> CallRecord:
         """Make one call. seed: of what differs between the runs. Raises CallerError, SynthesizerError."""
@@ -82,8 +88,12 @@ class CallableAgent:
         agent = None if self.kind is None else RunningAgent("eval", self.kind)
         microphone = Microphone(scenario.file.line, seed)
         delivery = Delivery(scenario.file.persona, scenario.file.line, random, self._speak)
-        call = SoundCall(services, agent, caller, delivery, microphone, random)
-        return await call.run(scenario.file.parameters, _Line())
+        parts = services, agent, caller, delivery, microphone, random
+        if self.kept is None:
+            return await SoundCall(*parts).run(scenario.file.parameters, _Line())
+        async with self.kept.keep(scenario.name, seed, services) as recording:
+            record = await SoundCall(*parts, recording.subscribe).run(scenario.file.parameters, _Line())
+        return replace(record, call_id=recording.call_id)
 
     async def _typed(self, scenario: Scenario, caller: Caller) -> CallRecord:
         kind = self.kind or type("Configured", (Agent,), {"instructions": self.config.instructions()})
@@ -124,13 +134,15 @@ class CallableAgent:
 
 @asynccontextmanager
 async def callable_agent(
-    config: Config, settings: EvalFile, folder: Path, typed: bool
+    config: Config, settings: EvalFile, folder: Path, typed: bool, calls: Path | None = None
 ) -> AsyncIterator[CallableAgent]:
     """Yield the agent with started engines, in a virtual time loop.
 
-    settings: of the folder. typed: without speech engines. Raises ConfigError, and the engines' errors.
+    settings: of the folder. typed: without speech engines. calls: folder in which calls by sound are kept.
+    Raises ConfigError, and the engines' errors.
     """
     async with AsyncExitStack() as closing:
+        kept = None if calls is None or typed else _kept_runs(calls, closing)
         thread = closing.enter_context(EngineThread())
         own = _OwnEngines(closing, thread, folder / SETTINGS)
         llm = VirtualLlm(_llm_of(config), thread, settings.times)
@@ -145,7 +157,15 @@ async def callable_agent(
         else:
             voice = await own.voice(config, settings.voice)
             services = await _services(config, closing, llm, thread, settings)
-        yield CallableAgent(config, kind, services, llm, caller_llm, judges, voice, {})
+        yield CallableAgent(config, kind, services, llm, caller_llm, judges, voice, {}, kept)
+
+
+def _kept_runs(folder: Path, closing: AsyncExitStack) -> KeptRuns:
+    from voiceagent.evals.kept_runs import KeptRuns  # noqa: PLC0415  it needs the extra `calls`
+
+    kept = KeptRuns(folder)
+    closing.callback(kept.close)
+    return kept
 
 
 def _llm_of(config: Config) -> Llm:
@@ -201,7 +221,7 @@ class _Line:
 
     outbound = None
 
-    async def transfer(self, destination: str = "", number: str = "") -> None:
+    async def transfer(self, destination: str = "", number: str = "", brief: str = "") -> None:
         """Accept the transfer."""
 
     async def send_digits(self, digits: str) -> None:

@@ -17,9 +17,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from voiceagent.config.tables import load
+from voiceagent.evals import history
 from voiceagent.evals.comparison import Change, compare
 from voiceagent.evals.folder import read_scenarios, read_settings
-from voiceagent.evals.report import print_changes, print_results
+from voiceagent.evals.report import print_changes, print_place, print_results
 from voiceagent.evals.results import Results, Run, junit, read_results
 from voiceagent.evals.runs import Plan, make_runs
 from voiceagent.validation.errors import CommandFailed, problem
@@ -29,10 +30,14 @@ AGAINST = "a configuration (.toml), earlier results (.json), an agent (module:Cl
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Files to write, None for none, and the pass rate below which the command fails."""
+    """Files to write, None for none, and the pass rate below which the command fails.
+
+    folder: of all evals, to which the results are added.
+    """
 
     json: Path | None = None
     junit: Path | None = None
+    folder: Path | None = None
     min_rate: float = 1.0
 
 
@@ -42,9 +47,13 @@ def run_eval(plan: Plan, against: str, outputs: Outputs) -> None:
     Raises CommandFailed: a scenario's pass rate is below the minimum, or worse beyond chance. ConfigError.
     """
     _check(plan)
-    before = _before(plan, against) if against else None
+    if outputs.folder is not None:
+        history.create(outputs.folder)
+    before = _before(replace(plan, calls=None), against) if against else None
     after = _measure(plan, _name(plan))
     print_results(after)
+    if outputs.folder is not None:
+        _store(outputs.folder, after, plan.calls)
     changes: list[Change] = []
     if before is not None:
         changes = compare(before, after)
@@ -57,6 +66,19 @@ def run_eval(plan: Plan, against: str, outputs: Outputs) -> None:
         raise CommandFailed(f"worse beyond chance: {', '.join(dict.fromkeys(worse))}")
     if before is None:
         _check_rates(after, outputs.min_rate)
+
+
+def _store(folder: Path, results: Results, calls: Path | None) -> None:
+    """Add the results to the folder of all evals, and delete its oldest calls."""
+    try:
+        history.store(folder, results)
+        if calls is not None and not results.typed:
+            from voiceagent.evals.kept_runs import delete_oldest  # noqa: PLC0415  it needs the extra `calls`
+
+            delete_oldest(calls)
+    except OSError as error:
+        raise CommandFailed(f"{folder}: {error}; allowed: --results FOLDER") from error
+    print_place(folder)
 
 
 def _check(plan: Plan) -> None:
@@ -86,7 +108,7 @@ def _name(plan: Plan) -> str:
 
 
 def _measure(plan: Plan, name: str) -> Results:
-    began_s = time.monotonic()
+    began_s, began_at = time.monotonic(), time.time()
     total = plan.runs * len(read_scenarios(plan.folder, plan.only))
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("calls", total=total)
@@ -95,7 +117,23 @@ def _measure(plan: Plan, name: str) -> Results:
             progress.advance(task)
 
         runs = make_runs(plan, done)
-    return Results(name, tuple(runs), time.monotonic() - began_s)
+    return Results(
+        name,
+        tuple(runs),
+        time.monotonic() - began_s,
+        began_at=began_at,
+        folder=plan.folder.absolute().name,
+        revision=_revision(plan.config),
+        typed=plan.typed,
+    )
+
+
+def _revision(config: Path) -> str:
+    """Return the git revision of a configuration's folder; "" without one."""
+    try:
+        return _git(config.absolute().parent, "describe", "--always", "--dirty", "--abbrev=8", "--exclude=*")
+    except (CommandFailed, OSError):
+        return ""
 
 
 def _before(plan: Plan, against: str) -> Results:

@@ -43,6 +43,7 @@ class ToolUse:
 class CallRecord:
     """One call. understood: the caller's turns as the agent understood them. failures: of engines or of the
     agent. processor_s: CPU time of the call's thread: audio, recognizer and turns, not LLM and synthesizer.
+    call_id: of the kept call, "" if it was not kept.
     """
 
     said: tuple[Said, ...]
@@ -54,6 +55,7 @@ class CallRecord:
     spoken: bool = True
     language: str = "en"
     processor_s: float = 0.0
+    call_id: str = ""
 
     @property
     def agent_text(self) -> str:
@@ -108,6 +110,7 @@ class CallRecord:
     def as_json(self) -> dict[str, Any]:
         """Return the record as JSON values."""
         return {
+            "call_id": self.call_id,
             "seconds": round(self.seconds, 3),
             "processor_s": round(self.processor_s, 3),
             "ended_by": self.ended_by,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
 
 from rich.console import Console
@@ -26,6 +27,11 @@ def print_results(results: Results) -> None:
     _say(_cost(results))
     if agreed := _agreement(results.runs):
         _say(agreed)
+
+
+def print_place(folder: Path) -> None:
+    """Print where the results are, and the command that shows them."""
+    _say(f"To see and hear the calls: voiceagent eval --page --results {folder}")
 
 
 def _row(name: str, runs: Sequence[Run]) -> tuple[str, ...]:

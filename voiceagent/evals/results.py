@@ -65,11 +65,19 @@ def run_of(
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All runs of one configuration. name: of the configuration. wall_s: real time of all runs."""
+    """All runs of one configuration. name: of the configuration. wall_s: real time of all runs.
+
+    began_at: Unix seconds. folder: of the scenarios. revision: git revision of the configuration, "" if it is
+    not in a repository. typed: without speech.
+    """
 
     name: str
     runs: tuple[Run, ...]
     wall_s: float = 0.0
+    began_at: float = 0.0
+    folder: str = ""
+    revision: str = ""
+    typed: bool = False
     scenarios: Mapping[str, tuple[Run, ...]] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -84,6 +92,10 @@ class Results:
             "format": FORMAT,
             "name": self.name,
             "wall_s": round(self.wall_s, 3),
+            "began_at": self.began_at,
+            "folder": self.folder,
+            "revision": self.revision,
+            "typed": self.typed,
             "runs": [asdict(run) | {"passed": run.passed} for run in self.runs],
         }
 
@@ -94,7 +106,9 @@ def read_results(path: Path) -> Results:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
             raise ValueError(f"format is {document['format']!r}; allowed: {FORMAT}")
-        return Results(document["name"], tuple(_run(one) for one in document["runs"]), document["wall_s"])
+        runs = tuple(_run(one) for one in document["runs"])
+        about = {key: document[key] for key in ("began_at", "folder", "revision", "typed") if key in document}
+        return Results(document["name"], runs, document["wall_s"], **about)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"{path}: no results of an eval ({type(error).__name__}: {error})"
         raise CommandFailed(f"{message}; allowed: a file that `--json` has written") from error

@@ -40,7 +40,7 @@ _ENGINE_ERRORS = (RecognizerError, SynthesizerError, LlmError)
 @dataclass(frozen=True, slots=True)
 class Plan:
     """An eval. changes: keys of the configuration that differ from the file, as `load` takes them. only:
-    names or patterns of scenarios.
+    names or patterns of scenarios. calls: folder in which calls by sound are kept, None for none.
     """
 
     folder: Path
@@ -50,6 +50,7 @@ class Plan:
     runs: int = 10
     typed: bool = False
     processes: int = 1
+    calls: Path | None = None
 
 
 def make_runs(plan: Plan, done: Callable[[Run], None] = lambda run: None) -> list[Run]:
@@ -112,7 +113,9 @@ def _work(plan: Plan, tasks: Any, results: Any) -> None:
 async def _serve(plan: Plan, tasks: Any, results: Any) -> None:
     config = load(plan.config, plan.changes)
     scenarios = {scenario.name: scenario for scenario in read_scenarios(plan.folder, plan.only)}
-    async with callable_agent(config, read_settings(plan.folder), plan.folder, plan.typed) as agent:
+    async with callable_agent(
+        config, read_settings(plan.folder), plan.folder, plan.typed, plan.calls
+    ) as agent:
         gc.collect()
         gc.freeze()  # the loaded engines need no scanning
         while name := tasks.get():

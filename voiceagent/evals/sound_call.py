@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -20,10 +20,12 @@ from voiceagent.bench.caller import AUDIBLE
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.evals.caller import Caller
 from voiceagent.evals.delivery import RATE_HZ, Delivery, Microphone, words_in
 from voiceagent.evals.record import CallRecord, Manner, Role, Said, ToolUse
 from voiceagent.session.agent import Line
+from voiceagent.session.publishing import NO_SUBSCRIPTIONS, Subscriptions
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.transports.local_call import FORMAT, FRAME_S
@@ -121,8 +123,12 @@ class _Ear:
         """Ignore: a call's record has what was heard."""
 
 
+def _subscribe_none(_: CallSettings) -> Subscriptions:
+    return NO_SUBSCRIPTIONS
+
+
 class SoundCall:
-    """One call. services: in virtual time. agent: its code, if any."""
+    """One call. services: in virtual time. agent: its code, if any. subscribe: returns the subscribers."""
 
     def __init__(
         self,
@@ -132,6 +138,7 @@ class SoundCall:
         delivery: Delivery,
         microphone: Microphone,
         random: Random,
+        subscribe: Callable[[CallSettings], Subscriptions] = _subscribe_none,
     ) -> None:
         self._caller = caller
         self._delivery = delivery
@@ -144,7 +151,7 @@ class SoundCall:
         settings = replace(services.settings, input_format=FORMAT, output_format=FORMAT)
         detection = settings.turn_detection
         self._settle_s = SETTLE_S + (detection.silence_s if detection is not None else 0.0)
-        self.session = Session("eval", services, settings, self._ear, agent=agent)
+        self.session = Session("eval", services, settings, self._ear, subscribe(settings), agent)
         self._language = self.session.language
         self._said: list[Said] = []
         self._frames: list[Samples] = []  # of the line being said

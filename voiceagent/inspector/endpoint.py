@@ -26,7 +26,9 @@ from voiceagent.inspector.queries import BadQuery, byte_range, call_query, curso
 from voiceagent.inspector.reading import Follower, Readers, document, replayed, shown
 from voiceagent.inspector.scores import scored
 from voiceagent.transports.live.webrtc import PATH as LIVE_PATH
+from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.transports.websocket import address_of
+from voiceagent.validation.shorten import shorten
 
 PREFIX = "/v1/calls"
 COOKIE = "voiceagent_calls"
@@ -57,6 +59,7 @@ class Inspector:
         self._admission = admission
         self._readers = Readers()
         self._replaying = asyncio.Lock()
+        self._scoring = asyncio.Lock()
         self._followers = 0
 
     def routes(self) -> list[BaseRoute]:
@@ -73,7 +76,7 @@ class Inspector:
         return [
             Route(PREFIX, self._answering(self._list), methods=["GET"]),
             Route(f"{PREFIX}/ticket", self._ticket, methods=["POST"]),
-            Route(f"{LIVE_PATH}/{{call_id}}/content", self._answering(self._recording), methods=["GET"]),
+            Route(f"{LIVE_PATH}/{{call_id}}/content", self._answering(self._content), methods=["GET"]),
             *(
                 Route(f"{PREFIX}/{{call_id}}{path}", self._answering(answer), methods=[method])
                 for path, (answer, method) in of_a_call.items()
@@ -156,6 +159,13 @@ class Inspector:
         missing = "this call has no sound, or it was not kept (calls.record)"
         return await self._file(request, RECORDING_NAME, missing)
 
+    async def _content(self, request: Request) -> Response:
+        """Return the recording of a Live session; other calls' are under `/v1/calls`."""
+        call_id = request.path_params["call_id"]
+        if not call_id.startswith(LIVE_PREFIX):
+            raise NotFound(f"no session {shorten(call_id)} is kept")
+        return await self._recording(request)
+
     async def _peaks(self, request: Request) -> Response:
         return await self._file(request, PEAKS_NAME, "there is no picture of this call's sound")
 
@@ -193,7 +203,7 @@ class Inspector:
 
     async def _scores(self, request: Request) -> Response:
         call = await self._found(request)
-        async with self._replaying:  # one at a time, as for replays
+        async with self._scoring:  # one at a time too, but a replay never waits for it: it may take 30 s
             return JSONResponse(await self._readers.run(scored, call))
 
     async def _found(self, request: Request) -> CallRow:

@@ -45,7 +45,11 @@ class Program:
     def run(self, connection: socket.socket, inherited: Sequence[int]) -> subprocess.Popen[bytes]:
         """Start a fresh interpreter with the same import path; nothing is forked. Raises OSError."""
         module, _, function = self.main.partition(":")
-        boot = f"import sys; from {module} import {function}; {function}(*map(int, sys.argv[1:]))"
+        # Imports leave no garbage: collections in between take a tenth of their time.
+        boot = (
+            f"import gc, sys; gc.disable(); from {module} import {function}; gc.freeze(); gc.enable(); "
+            f"{function}(*map(int, sys.argv[1:]))"
+        )
         descriptors = [connection.fileno(), *inherited]
         return subprocess.Popen(
             # -P: a module in the user's folder must not shadow one of ours

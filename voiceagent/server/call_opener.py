@@ -67,12 +67,14 @@ class CallOpener:
     reporting: CallReporting
 
     def opener(self, services: Services) -> Callable[..., Call]:
-        """Return a function that opens a call. Its arguments: call id, client, requested model, and
-        `transcribes` for a call that only transcribes.
+        """Return a function that opens a call. Its arguments: call id, client, requested model, `transcribes`
+        for a call that only transcribes, and `stored`, which is false for a call that must not be kept.
         """
         subscriptions = self._subscriptions(services)
 
-        def open_call(call_id: str, client: Client, model: str, transcribes: bool) -> Call:
+        def open_call(
+            call_id: str, client: Client, model: str, transcribes: bool = False, stored: bool = True
+        ) -> Call:
             settings = replace(services.settings, model=model) if model else services.settings
             if transcribes:
                 self._check_transcribes()
@@ -82,7 +84,7 @@ class CallOpener:
                 settings = replace(settings, voice=self.upstream.config.voice)
             make = self.agents.of_model(model)
             agent = None if make is None else running_agent(call_id, make, self.agents.of_call)
-            receivers = subscriptions(call_id, settings)
+            receivers = subscriptions(call_id, settings, stored)
             if self.upstream is not None:
                 return UpstreamCall(call_id, services, settings, client, self.upstream, receivers, agent)
             return Session(call_id, services, settings, client, receivers, agent)
@@ -93,7 +95,7 @@ class CallOpener:
         if self.upstream is not None:
             raise CallRefused("calls go to an upstream here; there are no transcription sessions", 400)
 
-    def _subscriptions(self, services: Services) -> Callable[[str, CallSettings], Subscriptions]:
+    def _subscriptions(self, services: Services) -> Callable[..., Subscriptions]:
         """Return a function that subscribes trace, supervisor, recorder, webhooks and terminal, as far as
         these are enabled, to a call, in this order.
         """
@@ -103,10 +105,12 @@ class CallOpener:
         shown = shows_conversation(self.config)
         trace = None if spans is None else tracer(self.config, spans, services)
 
-        def subscribe(call_id: str, settings: CallSettings) -> Subscriptions:
+        def subscribe(call_id: str, settings: CallSettings, stored: bool = True) -> Subscriptions:
             traced = None if trace is None else trace(call_id)
             reporter = None if report is None else ProgressReporter(call_id, report, traced)
-            recorder = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
+            recorder = None
+            if kept is not None and stored:
+                recorder = kept.keep(call_id, settings, policy, rate_hz)
             posted = None if webhooks is None else webhooks.call(call_id)
             printed = TerminalTranscript(_show_line) if shown else None
             given: tuple[CallSubscriber | None, ...] = (traced, reporter, recorder, posted, printed)

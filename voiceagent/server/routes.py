@@ -149,8 +149,13 @@ class Routes:
         ice = network(config.webrtc, os.environ, config.source)
         self._webrtc_calls = WebRtcCalls(ice, config.limits, metrics.datagrams_not_read.inc)
         self.webrtc = self._webrtc_endpoint()
-        options = LiveOptions(config.agent.filler, keeps_calls=self.kept is not None)
-        self.live = LiveSessions(self.calls.open, self._admission, options, config.limits)
+        self.live = self._live_sessions()
+
+    def _live_sessions(self) -> LiveSessions:
+        """Return the sessions of the Live API."""
+        options = LiveOptions(self._config.agent.filler, keeps_calls=self.kept is not None)
+        opened = self.calls.open, self.calls.open_unstored
+        return LiveSessions(*opened, self._admission, options, self._config.limits)
 
     def _webrtc_endpoint(self) -> WebRtcEndpoint:
         """Return the endpoint of WebRTC calls."""
@@ -234,7 +239,7 @@ class Routes:
         )
         open_call = calls.opener(services)
         self._voices = list(known_voices(services.speaking.synthesizer).as_asked().names)
-        self.calls.ready(partial(open_call, transcribes=False), partial(open_call, transcribes=True))
+        self.calls.ready(open_call, partial(open_call, transcribes=True), partial(open_call, stored=False))
 
     def loop_stalled(self, clock_s: float, lag_s: float) -> None:
         """Record a stall of the event loop in the kept calls."""

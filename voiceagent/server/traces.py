@@ -55,7 +55,7 @@ def tracer(
         services.speaking.synthesizer.rate_hz,
     )
     if config.upstream.url is not None:  # local engines, if any, do not serve such calls
-        made_with = EngineNames(UPSTREAM, UPSTREAM, config.upstream.model, UPSTREAM, UPSTREAM_HZ)
+        made_with = EngineNames(UPSTREAM, UPSTREAM, config.upstream.model_name, UPSTREAM, UPSTREAM_HZ)
     otlp, clock = config.otlp, services.measuring.clock
     tracing = Tracing(made_with, otlp.sample, otlp.personal_data, clock, send)
     return lambda call_id: TracedCall(call_id, tracing)

@@ -30,6 +30,18 @@ class ToolFailed(Exception):
         self.error = error
 
 
+TransferFailure = Literal["busy", "declined", "no_answer", "failed"]
+"""Reason why a colleague was not connected to the caller. declined: hung up while briefed."""
+
+
+class TransferFailed(ToolFailed):
+    """A warm transfer failed, and the caller is still there. reason: why, for the agent's code."""
+
+    def __init__(self, reason: TransferFailure, message: str) -> None:
+        super().__init__(message)
+        self.reason: TransferFailure = reason
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """Result of a tool. output: for the model. reply: the model should report it."""
@@ -116,10 +128,11 @@ class Line(Protocol):
     def outbound(self) -> OutboundDetails | None:
         """The outbound call; None if the person at the other end called."""
 
-    async def transfer(self, destination: str = "", number: str = "") -> None:
-        """Connect the caller to one of `telephony.transfers`, or to a number, and leave the call.
+    async def transfer(self, destination: str = "", number: str = "", brief: str = "") -> None:
+        """Connect the caller to one of `telephony.transfers`, or to a number, and leave the call. brief: text
+        spoken to the colleague first; "" connects at once.
 
-        Raises ToolFailed, with a message for the model.
+        Raises ToolFailed, with a message for the model; TransferFailed if the colleague was not connected.
         """
 
     async def send_digits(self, digits: str) -> None:

@@ -79,6 +79,7 @@ class CommandExecutor:
         self._backchannels = _backchannel_speaker(
             self.listener, client, publisher, services.speaking, self.background
         )
+        self.listener.on_voice_return = weak_callback(self._backchannels.close)
         room, find_context = self._speaker.room, None if agent is None else agent.find_context
         self._llm_work = LlmWork(
             call_id, services, post, self.stamps, room, self.monitor, publisher.traceparent, find_context

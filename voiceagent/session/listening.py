@@ -14,6 +14,7 @@ from audio.interruption import reaches
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush
 from audio.speech_events import SpeechEvent, SpeechPaused, SpeechResumed
+from audio.voice_return import VoiceReturn
 from voiceagent.conversation.events import (
     CallerWoke,
     Event,
@@ -93,6 +94,9 @@ class Listener:
         self._judge = TurnJudge(hearing.turn_model, post, monitor)
         self._manual_since_s: float | None = None
         self._gate: SpeechGate | None = None  # while inference is paused
+        self._voice_return = VoiceReturn()
+        self.on_voice_return: Callable[[], None] = lambda: None
+        """Called with the first loud frame after a pause; only with backchannels, which must stop at once."""
 
     # ---- the caller's sound
 
@@ -128,7 +132,10 @@ class Listener:
         by_hand = self._settings.turn_detection is None and self._manual_since_s is None
         begins_s = self.received_s if by_hand else None
         # before voice detection: an echo would interrupt the agent with its own words
-        self._arriving.push(samples if self._echo is None else self._echo.clean(samples))
+        samples = samples if self._echo is None else self._echo.clean(samples)
+        self._arriving.push(samples)
+        if self._settings.backchannels == "all" and self._voice_return.push(samples):
+            self.on_voice_return()
         self._arrived_s = now_s
         if begins_s is not None:
             self._manual_since_s = begins_s

@@ -23,6 +23,7 @@ from voiceagent.session.agent import AgentCode
 from voiceagent.session.base_call import BaseCall
 from voiceagent.session.call import Client, Ids
 from voiceagent.session.executor import CommandExecutor
+from voiceagent.session.overlap_scores import OverlapScores
 from voiceagent.session.publishing import NO_SUBSCRIPTIONS, Subscriptions
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Measuring, Services
@@ -95,6 +96,8 @@ class Session(BaseCall):
         self._monitor, self.background = self._executor.monitor, self._executor.background
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
         self._tool_times = ToolTimes(services.measuring)
+        listener = self._listener
+        self._overlaps = OverlapScores(services.measuring.metrics, lambda: listener.received_s)
         self._idle_timer = EventTimer(post)
         self._pause_timer = EventTimer(post)
         self._join_agent_and_tools(services)
@@ -197,6 +200,7 @@ class Session(BaseCall):
             # recorded because this is the event that matters in the log
             self._publish(event, (), private, fault)
             raise
+        self._overlaps.on_event(event, commands)
         self._publish(event, commands, private or self._conversation.private)
         if isinstance(event, ev.PlayoutPlayed | ev.PlayoutStopped | ev.ItemTruncated):
             self._publish_played(event)

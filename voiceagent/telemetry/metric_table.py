@@ -20,6 +20,7 @@ LATENCY_BUCKETS_S = (
     0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0,
 )  # fmt: skip
 TOOL_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+HOLD_BUCKETS_S = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 3.0)
 CONTEXT_BUCKETS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
 TTFT_BUCKETS_S = (
     0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0,
@@ -73,6 +74,20 @@ METRICS: dict[str, tuple[MetricSpec, ...]] = {
             "turn_seconds",
             "The caller's wait: last voiced sample to first audio sent, or played if the client reports it.",
             LATENCY_BUCKETS_S,
+        ),
+        _histogram(
+            "yield_seconds",
+            "Yield latency: from the first voiced sample of an interruption to the end of the agent's audio.",
+            LATENCY_BUCKETS_S,
+        ),
+        _counter(
+            "agent_interruptions",
+            "Times that the agent began to speak over the caller, or within a pause of at most 0.7 s.",
+        ),
+        _histogram(
+            "backchannel_hold_seconds",
+            "Time for which a backchannel, or a short noise, silenced the agent; 0 if it spoke on.",
+            HOLD_BUCKETS_S,
         ),
         _histogram(
             "stage_seconds", "Contribution of a stage to the caller's wait.", LATENCY_BUCKETS_S, "stage"

@@ -19,7 +19,8 @@ class Metrics:
 
     Other modules update these directly: `calls` (current number), `engine_errors` by `stage` (recognizer,
     llm, synthesizer), `speech_failures` by stage and reason, `call_faults` by place in a call,
-    `datagrams_not_read`, `repeated` (responses that were ended). `observe` updates the others.
+    `datagrams_not_read`, `repeated` (responses that were ended), and the scores of overlapping speech,
+    `yield_seconds`, `agent_interruptions` and `backchannel_hold_seconds`. `observe` updates the others.
 
     log_turns: write a log line for each turn.
     """
@@ -36,6 +37,9 @@ class Metrics:
         self.datagrams_not_read = new_counter("datagrams_not_read", registry)
         self.repeated = new_counter("responses_repeating", registry)
         self.tool_seconds = new_histogram("tool_seconds", registry)
+        self.yield_seconds = new_histogram("yield_seconds", registry)
+        self.agent_interruptions = new_counter("agent_interruptions", registry)
+        self.backchannel_hold_seconds = new_histogram("backchannel_hold_seconds", registry)
         self._stage_seconds = new_histogram("stage_seconds", registry)
         self._turn_seconds = new_histogram("turn_seconds", registry)
         self._turns = new_counter("turns", registry)

@@ -343,7 +343,7 @@ class _RecordingLine:
         self.transferred_to = ""
         self.sent_digits = ""
 
-    async def transfer(self, destination: str = "", number: str = "") -> None:
+    async def transfer(self, destination: str = "", number: str = "", brief: str = "") -> None:
         self.transferred_to = destination or number
 
     async def send_digits(self, digits: str) -> None:

@@ -102,7 +102,7 @@ def _read_mark(text: str, at: int, spoken: Spoken) -> int:
 
 
 def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
-    """Return the rules that may apply at `at`."""
+    """Return the rules whose pattern may match at the index `at`, by the character there."""
     rules = _rules_of(language)
     inside_word = at > 0 and text[at - 1].isalnum()
     if text[at].isalpha():

@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from voiceagent.triage.rules import RULES, Rule
+from voiceagent.triage.rules import RULES, SCORES, Rule
 
 ALERTS = "triage.rules.yml"
 DASHBOARD = "grafana-dashboard.json"
 _WINDOW = "5m"
+_RECENT, _EARLIER = "1h", "1h offset 1d"
+WORSE = 1.25
+"""Ratio to the same hour a day earlier above which a score has regressed."""
 _UNITS = {"s": "s", "%": "percentunit", "": "none"}
 _ROUTED = "sum(rate(voiceagent_llm_replica_requests_total"
 CLUSTER = (
@@ -57,7 +60,25 @@ def alerts() -> str:
             f"          summary: {json.dumps(rule.title)}",
             f"          description: {json.dumps(f'Look at: {rule.look}. Change: {rule.change}.')}",
         ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_regressions()]) + "\n"
+
+
+def _regressions() -> list[str]:
+    """Return alerts for scores that are worse than a day earlier, as lines of YAML."""
+    lines = ["  - name: voiceagent-regressions", "    rules:"]
+    for rule in SCORES:
+        name = "Regression" + "".join(word.capitalize() for word in rule.cause.split("_"))
+        now, before = (rule.figure.promql(window) for window in (_RECENT, _EARLIER))
+        lines += [
+            f"      - alert: {name}",
+            f"        expr: {json.dumps(f'({now}) > {WORSE:g} * ({before})')}",
+            "        for: 15m",
+            f"        labels: {{cause: {rule.cause}}}",
+            "        annotations:",
+            f"          summary: {json.dumps(f'{rule.title}: {WORSE - 1:.0%} more than a day earlier')}",
+            f"          description: {json.dumps(f'Look at: {rule.look}. Change: {rule.change}.')}",
+        ]
+    return lines
 
 
 def _condition(rule: Rule) -> str:

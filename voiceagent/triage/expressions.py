@@ -52,7 +52,7 @@ class Expression(Protocol):
         """Return the figure for a window, or None if too little was measured."""
 
     def promql(self, window: str) -> str:
-        """Return the PromQL of the same figure. window: such as "5m"."""
+        """Return the PromQL of the same figure. window: such as "5m", or "1h offset 1d"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Share:
 
     def promql(self, window: str) -> str:
         labels = _selector(self.labels)
-        whole, part = (f"sum(increase({name}{labels}[{window}]))" for name in (self.whole, self.part))
+        whole, part = (f"sum(increase({name}{labels}{_range(window)}))" for name in (self.whole, self.part))
         return f"{part} / ({whole} >= {self.min_whole:g})"
 
 
@@ -122,8 +122,8 @@ class Quantile:
         return lower
 
     def promql(self, window: str) -> str:
-        counted = f"sum(increase({self.histogram}_count[{window}])) >= {self.min_count}"
-        rates = f"sum by (le) (rate({self.histogram}_bucket[{window}]))"
+        counted = f"sum(increase({self.histogram}_count{_range(window)})) >= {self.min_count}"
+        rates = f"sum by (le) (rate({self.histogram}_bucket{_range(window)}))"
         return f"histogram_quantile({self.quantile:g}, {rates}) and on() ({counted})"
 
 
@@ -151,6 +151,12 @@ class Spread:
     @property
     def _median(self) -> Quantile:
         return Quantile(self.histogram, 0.5, self.min_count)
+
+
+def _range(window: str) -> str:
+    """Return the range of a selector: "[5m]", or "[1h] offset 1d"."""
+    length, _, offset = window.partition(" ")
+    return f"[{length}] {offset}".rstrip()
 
 
 def _selector(labels: Mapping[str, str]) -> str:

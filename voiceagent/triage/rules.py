@@ -58,6 +58,45 @@ def _over_budget(stage: StageName) -> Share:
     )
 
 
+SCORES = (
+    Rule(
+        "slow_answers",
+        "Callers wait long for answers",
+        Quantile("voiceagent_turn_seconds", 0.5, MIN_TURNS),
+        2.0,
+        "the causes above, voiceagent_stage_seconds by stage, scores of calls in the inspector",
+        "what the slowest stage names; turn.eagerness, where it is endpointing",
+    ),
+    Rule(
+        "slow_yield",
+        "The agent speaks on over callers who interrupt it",
+        Quantile("voiceagent_yield_seconds", 0.5, MIN_TURNS // 2),
+        1.0,
+        "voiceagent_yield_seconds, interrupted_by of the turns in the log",
+        "a smaller turn.interruption_candidate_s, a smaller playout.lead_s",
+    ),
+    Rule(
+        "agent_interrupts",
+        "The agent begins to speak over callers",
+        Share("voiceagent_agent_interruptions_total", "voiceagent_turns_total", MIN_TURNS),
+        0.25,
+        "calls in the inspector with the mark of a turn that was cut off, end_code in the log",
+        "a lower turn.eagerness; turn.model, where there is none",
+    ),
+    Rule(
+        "backchannels_hold",
+        "The agent stops for backchannels",
+        Quantile("voiceagent_backchannel_hold_seconds", 0.5, MIN_TURNS // 2),
+        1.0,
+        "voiceagent_backchannel_hold_seconds, voiceagent_stage_seconds of recognition",
+        "a faster recognizer; a larger turn.interruption_candidate_s",
+    ),
+)
+"""Scores of the conversation. They are effects, and come last among the rules. Limits: more than half of the
+turns of tau-voice's better systems stay below them (response 2.0 s, yield 0.9 s, interruptions by the agent
+0.21 per turn); within 1 s tau-voice counts a backchannel as talked through.
+"""
+
 RULES = (
     Rule(
         "loop_stalls",
@@ -199,6 +238,7 @@ RULES = (
         "voiceagent_stage_seconds of network, the callers' way here, their region, packets lost",
         "a gateway nearer to the callers, webrtc.announced_address and TURN where calls go a detour",
     ),
+    *SCORES,
 )
 
 

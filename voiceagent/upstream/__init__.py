@@ -1,5 +1,6 @@
-"""Calls whose core is a remote realtime backend (a server of the Realtime API) instead of local engines.
+"""Calls whose core is a remote backend (a server of the Realtime or Live API) instead of local engines.
 
 `conversation` translates its events and the client's requests into the types of `voiceagent.conversation`;
-`call` is a `Call` for transports; `connection` is the network connection.
+`api` translates another API's events to the Realtime API's; `call` is a `Call` for transports; `connection`
+is the network connection.
 """

@@ -32,9 +32,10 @@ from voiceagent.session.speaking import Speaker
 from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.typing_sound import TypingSound
 from voiceagent.upstream import messages
+from voiceagent.upstream.apis import WAITED, api_mark, new_api
 from voiceagent.upstream.connection import Upstream, UpstreamConnection
 from voiceagent.upstream.conversation import UpstreamConversation
-from voiceagent.upstream.messages import UPSTREAM_HZ, Action, Event, Send
+from voiceagent.upstream.messages import UPSTREAM_HZ, Action, Event, Send, Wait
 from voiceagent.upstream.times import UpstreamTimes
 
 UPSTREAM_SILENCE_S = 10.0
@@ -63,9 +64,11 @@ class UpstreamCall(BaseCall):
         super().__init__(call_id, services, subscriptions, agent)
         self._services, self._client = services, client
         self._ids = Ids()
-        self._conversation = UpstreamConversation(
-            settings, upstream.config.transcription, services.answering.policy.limits, self._ids.new
-        )
+        config = upstream.config
+        api = new_api(config.api, self._ids.new, config.model_name, config.backend_model)
+        limits = services.answering.policy.limits
+        self._conversation = UpstreamConversation(settings, config.transcription, limits, self._ids.new, api)
+        self._waits: dict[str, asyncio.TimerHandle] = {}
         clock, max_waiting_s = services.measuring.clock, services.hearing.input_buffer_s
         self._connection = UpstreamConnection(call_id, upstream, clock, max_waiting_s)
         self._connecting: asyncio.Task[None] | None = None
@@ -92,7 +95,7 @@ class UpstreamCall(BaseCall):
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
         self._heard_s = self._silent_from_s = 0.0
         # Marks the log as a call with a backend, even if the caller hangs up before that connects.
-        self._handle_step(partial(ev.UpstreamTold, "called"), lambda: [])
+        self._handle_step(partial(ev.UpstreamTold, "called", api_mark(config.api)), lambda: [])
         self._join_agent_and_tools(services)
 
     @property
@@ -166,6 +169,8 @@ class UpstreamCall(BaseCall):
 
     def upstream_sent(self, event: Event) -> None:
         """See `UpstreamListener`. Invalid events are logged and skipped."""
+        if self._conversation.ignores(event):
+            return
         self._handle_step(partial(messages.to_logged, event), partial(self._read, event))
 
     def upstream_lost(self) -> None:
@@ -221,6 +226,8 @@ class UpstreamCall(BaseCall):
         match command:
             case Send(event):
                 self._connection.send(event)
+            case Wait():
+                self._wait(command)
             case do.Play(response_id, speech):
                 self._speaker.play(response_id, speech.samples)
                 self._publisher.publish(call_events.AudioStarted(response_id))
@@ -248,6 +255,15 @@ class UpstreamCall(BaseCall):
     def _configure_speaking(self, settings: CallSettings) -> None:
         self.background.configure(settings)
         self._speaker.configure(settings)
+
+    def _wait(self, wait: Wait) -> None:
+        if (earlier := self._waits.get(wait.name)) is not None:
+            earlier.cancel()
+        report = weak_callback(self._waited)
+        self._waits[wait.name] = asyncio.get_running_loop().call_later(wait.seconds, report, wait.name)
+
+    def _waited(self, name: str) -> None:
+        self._handle_step(partial(ev.UpstreamTold, WAITED, name), partial(self._conversation.waited, name))
 
     def _concluded(self, command: do.TurnConcluded | do.ResponseConcluded) -> None:
         if self._agent is not None:
@@ -302,6 +318,8 @@ class UpstreamCall(BaseCall):
         self._speaker.close()
         self._typing.close()
         self.background.close()
+        for timer in self._waits.values():
+            timer.cancel()
         if self._connecting is not None:
             self._connecting.cancel()
             await asyncio.gather(self._connecting, return_exceptions=True)

@@ -4,32 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
 from voiceagent.validation.errors import problem
 from voiceagent.validation.section import Duration, Section
 
+ApiName = Literal["realtime", "live"]
+"""APIs that a backend may speak."""
+
 
 class UpstreamConfig(Section):
-    """`[upstream]`: a Realtime API server, OpenAI's or another, as the core of all calls instead of the
-    engines.
+    """`[upstream]`: a server of the Realtime API or the Live API, OpenAI's or another, as the core of all
+    calls instead of the engines.
     """
 
     url: str | None = Field(default=None, pattern=r"^wss?://[^/\s?#]+[^\s?#]*$")
     """URL of the server up to and including `/v1`. Left out, the engines of this configuration are used."""
-    model: str = "gpt-realtime"
-    """Model name at that server."""
+    api: ApiName = "realtime"
+    """API that the server speaks: "realtime", or "live" for models such as gpt-live-1."""
+    model: str | None = None
+    """Model name at that server. Left out: "gpt-realtime", or "gpt-live-1" with `api = "live"`."""
+    backend_model: str = "gpt-5"
+    """With `api = "live"`: the Responses model that the Live model delegates to; it calls the tools."""
     api_key_env: str | None = None
     """Environment variable that holds the API key. Left out, none is sent."""
     voice: str = "marin"
     """Voice name at that server. A Python agent may choose another."""
     transcription: str = "gpt-4o-mini-transcribe"
-    """Model at that server that transcribes the caller, for history and log."""
+    """Model at that server that transcribes the caller, for history and log. Unused with `api = "live"`."""
     connect_timeout_s: Duration = 5.0
     """Longest wait for a connection, and for the answer to a ping."""
     retries: int = Field(default=2, ge=0)
     """Further attempts after a failed or lost connection. Then the caller hears the apology."""
+
+    @property
+    def model_name(self) -> str:
+        """Model name in force."""
+        return self.model or ("gpt-live-1" if self.api == "live" else "gpt-realtime")
 
     def key(self, environment: Mapping[str, str], source: Path) -> str:
         """Return the API key, "" for none. Raises ConfigError."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import random
 from typing import Any, ClassVar, Protocol
-from urllib.parse import quote
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -23,6 +22,8 @@ from audio.hosted.websocket import ConnectionLost, open_websocket
 from audio.pcm import Samples
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 from voiceagent.telemetry.metric_table import new_counter
+from voiceagent.upstream import messages
+from voiceagent.upstream.apis import new_wire
 from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, sound_appended
 
@@ -30,10 +31,18 @@ MAX_WAITING = 10_000
 """Maximum audio chunks and events queued without a connection; the oldest are dropped. 10 s of
 audio are 500.
 """
-_CALL_EVENTS = ("response.", "input_audio_buffer.")
+_CALL_EVENTS = ("response.", "input_audio_buffer.", "session.output_", "session.input_transcript.")
 """Event prefixes that show that a backend takes part in the call. One that only greets is not
 retried for ever.
 """
+
+
+_REQUESTS = ("response.create", "session.commentary.append")
+"""Events that request speech."""
+
+
+class _NotStarted(Exception):
+    """The backend refused to start a session. The message names the reason."""
 
 
 class UpstreamRefused(Exception):
@@ -57,6 +66,7 @@ class Upstream:
     ) -> None:
         assert config.url is not None
         self.config = config
+        self.wire = new_wire(config)
         key = config.key(environment, source)
         self._headers = bearer(key) if key else {}
         self._server = _Server(
@@ -70,8 +80,7 @@ class Upstream:
 
     async def connect(self) -> ClientConnection:
         """Connect. Raises ConnectionLost, or UpstreamRefused if a retry would not help."""
-        path = f"realtime?model={quote(self.config.model)}"
-        return await open_websocket(self._server, path, self._headers, ping_s=None)
+        return await open_websocket(self._server, self.wire.path, self._headers, ping_s=None)
 
 
 class UpstreamListener(Protocol):
@@ -107,7 +116,7 @@ class UpstreamConnection:
         self._max_waiting_samples = round(max_waiting_s * UPSTREAM_HZ)
         self._connected = False
         self._heard_samples = 0  # sent to this connection
-        self._more = asyncio.Event()
+        self._more, self._started = asyncio.Event(), asyncio.Event()
 
     @property
     def waiting_s(self) -> float:
@@ -170,28 +179,27 @@ class UpstreamConnection:
         """Relay until the connection is lost. Return whether the backend took part in the call,
         and the reason.
         """
-        audio_items = [item for item in self._waiting if not isinstance(item, dict) or _concerns_audio(item)]
-        self._waiting.clear()  # other events were for the previous connection
-        self._heard_samples = self._waiting_samples
-        self._connected = True
-        listener.upstream_connected()
-        events = [item for item in self._waiting if isinstance(item, dict)]
-        requests = [event for event in events if event["type"] == "response.create"]
-        # Requested responses go after the audio: a client with manual turns wants an answer to all of it.
-        self._waiting = deque(
-            [*(event for event in events if event not in requests), *audio_items, *requests]
-        )
+        self._begin(listener)
         sending = asyncio.create_task(self._send_waiting(connection), name="to the upstream")
         ping_s = self._upstream.config.connect_timeout_s
         pinging = asyncio.create_task(_give_up_silent(connection, ping_s), name="ask the upstream")
         took_part = False
         try:
             async for message in connection:
-                event: Any = json.loads(message)
+                event: Any = messages.with_voice(json.loads(message))
+                if not self._started.is_set():
+                    self._check_started(event)
                 took_part = took_part or str(event.get("type")).startswith(_CALL_EVENTS)
                 listener.upstream_sent(event)
             return took_part, "it closed the connection"
-        except (ConnectionClosed, ValueError, AttributeError) as error:  # the latter two: not a JSON object
+        except _NotStarted as error:
+            return False, str(error)
+        except (
+            ConnectionClosed,
+            ValueError,
+            AttributeError,
+            KeyError,
+        ) as error:  # all but the first: invalid
             silent = pinging.done() and pinging.exception() is None
             return took_part, f"it answered no ping within {ping_s:g} s" if silent else describe_error(error)
         finally:
@@ -199,6 +207,30 @@ class UpstreamConnection:
             sending.cancel()
             pinging.cancel()
             await asyncio.gather(sending, pinging, return_exceptions=True)
+
+    def _begin(self, listener: UpstreamListener) -> None:
+        """Put what a new connection gets into its order: the listener's events, then the audio."""
+        audio_items = [item for item in self._waiting if not isinstance(item, dict) or _concerns_audio(item)]
+        self._waiting.clear()  # other events were for the previous connection
+        self._heard_samples = self._waiting_samples
+        self._started.clear()
+        if not self._upstream.wire.started:
+            self._started.set()
+        self._connected = True
+        listener.upstream_connected()
+        events = [item for item in self._waiting if isinstance(item, dict)]
+        requests = [event for event in events if event["type"] in _REQUESTS]
+        # Requested responses go after the audio: a client with manual turns wants an answer to all of it.
+        self._waiting = deque(
+            [*(event for event in events if event not in requests), *audio_items, *requests]
+        )
+
+    def _check_started(self, event: Event) -> None:
+        """Record that the session has started. Raise _NotStarted if the backend refuses its start."""
+        if event.get("type") == self._upstream.wire.started:
+            self._started.set()
+        elif event.get("type") == "error":
+            raise _NotStarted(f"it refused the session: {str(event['error'].get('message'))[:200]}")
 
     async def _send_waiting(self, connection: ClientConnection) -> None:
         with suppress(ConnectionClosed):  # reported by the reader
@@ -208,9 +240,20 @@ class UpstreamConnection:
                     item = self._waiting.popleft()
                     if not isinstance(item, dict):
                         self._waiting_samples -= len(item)
-                        item = sound_appended(item)
+                        item = sound_appended(item, self._upstream.wire.audio)
                     await connection.send(json.dumps(item, separators=(",", ":")))
+                    if not self._started.is_set() and not await self._has_started(connection):
+                        return
                 await self._more.wait()
+
+    async def _has_started(self, connection: ClientConnection) -> bool:
+        """Wait until the session has started. If it does not in time, abort the connection."""
+        try:
+            async with PauseTolerantTimeout(self._upstream.config.connect_timeout_s):
+                await self._started.wait()
+        except TimeoutError:
+            connection.transport.abort()
+        return self._started.is_set()
 
     def _report_outcome(self, outcome: str, reason: str) -> None:
         self._upstream.count(outcome)

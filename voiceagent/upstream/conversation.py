@@ -7,7 +7,7 @@ for the backend are `Send` commands.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from audio.pcm import Samples
 from llmcore.engine import Usage
@@ -20,7 +20,8 @@ from voiceagent.conversation.item_requests import ItemRequest
 from voiceagent.conversation.out_of_band import runs_out_of_band
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.upstream import items, messages
-from voiceagent.upstream.messages import Action, Event, Send
+from voiceagent.upstream.api import UpstreamApi
+from voiceagent.upstream.messages import Action, Event, Send, Wait
 from voiceagent.upstream.out_of_band import OutOfBandResponses
 from voiceagent.upstream.response_queue import ResponseQueue
 from voiceagent.upstream.responses import Cut, Response, Responses
@@ -30,7 +31,7 @@ class UpstreamConversation:
     """State of one call.
 
     transcription: the backend's model for the caller's transcript. limits: maximum history from a client.
-    new_id: creates ids.
+    new_id: creates ids. api: the backend's.
     """
 
     def __init__(
@@ -39,8 +40,10 @@ class UpstreamConversation:
         transcription: str,
         limits: HistoryLimits,
         new_id: Callable[[str], str],
+        api: UpstreamApi,
     ) -> None:
         self.settings = settings
+        self._api = api
         self.history = History()
         self._transcription = transcription
         self._limits = limits
@@ -72,17 +75,21 @@ class UpstreamConversation:
         """Send the settings and the history to a new connection, which knows neither."""
         self._connected = True
         notified = (item for item in self.history.items if not isinstance(item, MessageItem) or item.text)
-        said = [Send(messages.item_created(item)) for item in notified]
-        return [self._update(), *said, *self._out_of_band.pending_requests(), *self._continue()]
+        said = [messages.item_created(item) for item in notified]
+        opening = [Send(event) for event in self._api.opening(self._update().event, said)]
+        requests = [*self._out_of_band.pending_requests(), *self._continue()]
+        return [*opening, *self._to_backend(requests)]
 
     def lost(self) -> list[Action]:
         """Handle the loss of the connection.
 
         Audio received so far is played; a response without any is requested again.
         """
-        self._connected = self._speaking = False
+        self._connected = False
+        commands = self._on_ours(self._api.lost())
+        self._speaking = False
         reason = "the connection to the upstream was lost"
-        commands = self._out_of_band.lost(reason)
+        commands += self._out_of_band.lost(reason)
         unfinished = self._responses.lost()
         self._queue.lost(any(response.sound_s == 0 for response in unfinished))
         for response in unfinished:
@@ -111,6 +118,9 @@ class UpstreamConversation:
 
     def handle(self, event: ev.Event) -> list[Action]:
         """Handle an event of the call."""
+        return self._to_backend(self._handle(event))
+
+    def _handle(self, event: ev.Event) -> list[Action]:
         match event:
             case ev.CallStarted(greeting):
                 self._started = True
@@ -171,6 +181,9 @@ class UpstreamConversation:
                 message = "calls go to an upstream here; there are no transcription sessions"
                 return [notify.NotifyError("invalid_value", message, "session.type")]
             case ev.SettingsChanged(settings):
+                update = messages.session_update(settings, self._transcription, self._turns_claimed)
+                if (refusal := self._api.refusal(update)) is not None:
+                    return [notify.NotifyError("not_supported", refusal, "session")]
                 self.settings = settings
                 notified = [notify.NotifySettings(settings)] if self._started else []
                 return [do.ConfigureSpeaking(settings), *self._session_update(), *notified]
@@ -202,6 +215,8 @@ class UpstreamConversation:
             self._queue.request_answer()
             return self._continue()
         wanted = messages.response_created(request)
+        if (refusal := self._api.refusal(wanted)) is not None:
+            return [notify.NotifyError("not_supported", refusal, "response", request.client_event_id)]
         if runs_out_of_band(request, self.settings):
             return self._out_of_band.ask(wanted, self._connected)
         if self._connected:
@@ -230,6 +245,25 @@ class UpstreamConversation:
 
     def on_upstream_event(self, event: Event) -> list[Action]:
         """Handle an event of the backend. Raises KeyError, TypeError or ValueError if it is invalid."""
+        return self._to_backend(self._on_ours(self._api.incoming(event)))
+
+    def ignores(self, event: Event) -> bool:
+        """Return True if an event of the backend has no effect and need not be logged."""
+        return self._api.ignores(event)
+
+    def waited(self, name: str) -> list[Action]:
+        """Handle the end of a `Wait`."""
+        return self._to_backend(self._on_ours(self._api.waited(name)))
+
+    def _on_ours(self, events: Sequence[Event | Wait]) -> list[Action]:
+        """Handle events of the backend, translated."""
+        return [
+            action
+            for event in events
+            for action in ([event] if isinstance(event, Wait) else self._on_event(event))
+        ]
+
+    def _on_event(self, event: Event) -> list[Action]:
         kind = event["type"]
         if kind.startswith("response."):
             return self._on_response_event(kind, event)
@@ -335,8 +369,20 @@ class UpstreamConversation:
         """Return the message if connected. A later connection gets the whole state anyway."""
         return [Send(event)] if self._connected else []
 
+    def _to_backend(self, commands: Sequence[Action]) -> list[Action]:
+        """Return the commands with all messages in the backend's form."""
+        made: list[Action] = []
+        for command in commands:
+            if isinstance(command, Send):
+                translated = self._api.outgoing(command.event)
+                made += [one if isinstance(one, Wait) else Send(one) for one in translated]
+            else:
+                made.append(command)
+        return made
+
     def _continue(self) -> list[Action]:
-        """Continue with queued requests if neither side speaks."""
+        """Continue with queued requests in silence. A full-duplex backend gets results at once."""
+        running = bool(self._responses.running)
         if not self.quiet:
-            return []
-        return self._queue.next(self._connected, bool(self._responses.running))
+            return self._queue.next_answer(self._connected, running) if self._api.full_duplex else []
+        return self._queue.next(self._connected, running)

@@ -38,10 +38,26 @@ class Send:
 _STATUSES: dict[str, ResponseStatus] = {
     "completed": "completed", "cancelled": "cancelled", "failed": "failed", "incomplete": "incomplete",
 }  # fmt: skip
-Action = Command | Send
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Command: report the end of this time, in seconds, by its name. A later one of a name replaces it."""
+
+    name: str
+    seconds: float
+
+
+Action = Command | Send | Wait
 """A command of the call, or a message to the backend."""
 UPSTREAM_HZ = 24_000
 """Sample rate of the backend's audio in both directions, whatever the client's is."""
+REALTIME_AUDIO, LIVE_AUDIO = "response.output_audio.delta", "session.output_audio.delta"
+"""Events with the agent's audio, of either API."""
+REALTIME_APPEND, LIVE_APPEND = "input_audio_buffer.append", "session.input_audio.append"
+"""Events with the caller's audio, of either API."""
+VOICED_PEAK = 200
+"""Least amplitude of voiced audio, -44 dB of full scale. Live sessions stream silence too."""
 _UPDATABLE_FIELDS = (
     "type",
     "instructions",
@@ -77,10 +93,10 @@ def session_update(settings: CallSettings, transcription: str, claimed: bool) ->
     return {"type": "session.update", "session": session}
 
 
-def sound_appended(samples: Samples) -> Event:
-    """Return the event that appends the caller's audio, [n] at `UPSTREAM_HZ`."""
+def sound_appended(samples: Samples, kind: str = REALTIME_APPEND) -> Event:
+    """Return the event, of either API, that appends the caller's audio, [n] at `UPSTREAM_HZ`."""
     audio = b64encode_as_string(samples.astype("<i2", copy=False).tobytes())
-    return {"type": "input_audio_buffer.append", "audio": audio}
+    return {"type": kind, "audio": audio}
 
 
 def item_created(item: Item, previous_id: str | None = None, sound: Samples | None = None) -> Event:
@@ -160,12 +176,23 @@ def for_log(wanted: Iterable[Action]) -> list[Command]:
     """Return the commands for the log: without messages to the backend, and without audio, which
     arrives as events.
     """
-    return [one for one in wanted if not isinstance(one, Send | Play)]
+    return [one for one in wanted if not isinstance(one, Send | Play | Wait)]
+
+
+def with_voice(event: Event) -> Event:
+    """Return an event of the Live API, its audio marked as voiced or not: the log has no audio."""
+    if event.get("type") != LIVE_AUDIO:
+        return event
+    try:
+        samples = read_sound(event)
+    except (KeyError, TypeError, ValueError):  # reported by the reader
+        return event
+    return event | {"voiced": len(samples) > 0 and int(np.abs(samples.astype(np.int32)).max()) >= VOICED_PEAK}
 
 
 def to_logged(event: Event) -> UpstreamTold:
     """Return an event for the log, with its audio kept separately, as that of local engines."""
-    if event.get("type") != "response.output_audio.delta":
+    if event.get("type") not in (REALTIME_AUDIO, LIVE_AUDIO):
         return UpstreamTold(str(event.get("type")), json.dumps(event))
     return UpstreamTold(event["type"], json.dumps(event | {"delta": ""}), read_sound(event))
 

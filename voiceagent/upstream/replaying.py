@@ -20,10 +20,11 @@ from voiceagent.calls.replaying.replay import (
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, Item, MessageItem
+from voiceagent.upstream.apis import WAITED, new_api
 from voiceagent.upstream.conversation import UpstreamConversation
 from voiceagent.upstream.messages import Action, for_log, from_logged
 
-_OF_THE_CONNECTION = ("called", "connected", "lost", "given up")
+_OF_THE_CONNECTION = ("called", "connected", "lost", "given up", WAITED)
 
 
 def replay_handler(log: CallLog, ids: LoggedIds) -> Handle:
@@ -64,7 +65,8 @@ def _conversation(log: CallLog, ids: LoggedIds) -> tuple[Handle, History]:
     events = [record.event for record in log.records if isinstance(record.event, ev.UpstreamTold)]
     if any(not event.told and event.name not in _OF_THE_CONNECTION for event in events):
         raise CannotReplay("the core of this call was an upstream, and this log does not have what that told")
-    conversation = UpstreamConversation(log.header.settings, "", log.header.policy.limits, ids)
+    api = new_api(next((event.told for event in events if event.name == "called"), ""), ids)
+    conversation = UpstreamConversation(log.header.settings, "", log.header.policy.limits, ids, api)
 
     def handle(event: ev.Event) -> list[Command]:
         return for_log(_commands(conversation, event))
@@ -78,6 +80,8 @@ def _commands(conversation: UpstreamConversation, event: ev.Event) -> list[Actio
             return []
         case ev.UpstreamTold("connected"):
             return conversation.connected()
+        case ev.UpstreamTold(name, wait) if name == WAITED:
+            return conversation.waited(wait)
         case ev.UpstreamTold("lost"):
             return conversation.lost()
         case ev.UpstreamTold("given up", apology, sound):

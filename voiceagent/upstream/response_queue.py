@@ -99,6 +99,10 @@ class ResponseQueue:
         if self._client_request is not None and connected:
             request, self._client_request, self._answer_due = self._client_request, None, False
             return self.ask(request)
+        return self.next_answer(connected, tools_running)
+
+    def next_answer(self, connected: bool, tools_running: bool) -> list[Action]:
+        """Return the request for the answer that is due, if it can be sent. tools_running: see `next`."""
         if self._answer_due and connected and not tools_running:
             self._answer_due = False
             return self.ask(messages.response_created())

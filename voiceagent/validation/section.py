@@ -23,7 +23,7 @@ Duration = Annotated[float, Field(gt=0)]
 class Section(BaseModel):
     """A table of the file. Unknown keys and other types are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def check(model: type[Checked], document: Mapping[str, Any], source: Path, prefix: str = "") -> Checked:

@@ -24,13 +24,12 @@ def agreement(stored: str, fresh: str, cosine: float) -> float:
     overlap and cosine, as one reply may say more than the other.
     """
     one, other = facts(stored), facts(fresh)
-    contradict = any(
-        a - b and b - a for a, b in ((set(one.numbers), set(other.numbers)), (one.dates, other.dates))
-    )
+    pairs = ((set(one.numbers), set(other.numbers)), (set(one.dates), set(other.dates)))
+    contradict = any(a - b and b - a for a, b in pairs)
     if contradict or bool(one.negations) != bool(other.negations):
         return 0.0
-    everything = one.words | other.words
-    shared = len(one.words & other.words) / len(everything) if everything else 1.0
+    words, others = set(one.words), set(other.words)
+    shared = len(words & others) / len(words | others) if words | others else 1.0
     return max(0.0, min(1.0, max(shared, cosine)))
 
 

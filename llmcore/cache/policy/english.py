@@ -36,6 +36,9 @@ NEGATIONS = frozenset(
     dont doesnt didnt isnt arent wasnt werent cant couldnt wont wouldnt shouldnt havent hasnt
     """)
 )
+MODALITIES = frozenset(_words("must should still already yet was were"))
+"""Words that turn what is possible or true now into a duty, into advice, or into another time."""
+
 QUESTION_WORDS = frozenset(_words("when where why who whom whose how"))
 
 FILLERS = frozenset(

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
+import pytest_asyncio
 
 from llmcore.engine import DraftUse, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
@@ -23,11 +24,16 @@ async def reply(llm: VllmLlm, ship: str, proposals: int | None) -> str:
         return "".join([delta.text async for delta in deltas])
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def alone(speculating_vllm: VllmLlm) -> list[str]:
+    """Replies that have the engine to themselves, without a draft: they are the same with one."""
+    return [await reply(speculating_vllm, ship, 0) for ship in SHIPS]
+
+
 @pytest.mark.parametrize("proposals", [0, None], ids=["without a draft", "with a draft"])
 async def test_replies_that_are_put_back_for_room_come_whole(
-    speculating_vllm: VllmLlm, proposals: int | None
+    speculating_vllm: VllmLlm, alone: list[str], proposals: int | None
 ) -> None:
-    alone = [await reply(speculating_vllm, ship, proposals) for ship in SHIPS]
     before = speculating_vllm.load().preemptions or 0
     at_once = await asyncio.gather(*(reply(speculating_vllm, ship, proposals) for ship in SHIPS))
     assert (speculating_vllm.load().preemptions or 0) > before

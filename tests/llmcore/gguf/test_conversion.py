@@ -105,6 +105,16 @@ def test_the_tokenizer_of_the_checkpoint_gives_the_known_ids(
     assert config["eos_token"] == tiny_llama.END
 
 
+def test_a_checkpoint_states_the_version_of_transformers_whose_form_it_has(
+    path: Path, tmp_path: Path
+) -> None:
+    """Without one, Transformers warns that a large vocabulary is tokenized wrongly."""
+    with GgufFile(path) as file:
+        write_checkpoint(file, tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    assert config["transformers_version"].startswith("4.")
+
+
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.config.tables import Config, load
+from voiceagent.config.reference import tables
+from voiceagent.config.tables import load
 from voiceagent.validation.errors import ConfigError
 
 CONFIGS = Path(__file__).parents[3] / "configs"
@@ -170,16 +171,8 @@ def test_every_configuration_of_the_project_loads(path):
 
 
 def test_every_key_is_documented_where_it_stands():
-    def undocumented(model, prefix=""):
-        for name, field in model.model_fields.items():
-            inner = field.annotation
-            if isinstance(inner, type) and hasattr(inner, "model_fields"):
-                assert inner.__doc__
-                yield from undocumented(inner, f"{prefix}{name}.")
-            elif not field.description:
-                yield prefix + name
-
-    assert list(undocumented(Config)) == []
+    assert all(table.meaning for table in tables())
+    assert [f"{table.name}.{key.name}" for table in tables() for key in table.keys if not key.meaning] == []
 
 
 @given(

@@ -59,3 +59,12 @@ def test_speech_of_the_agents_code_waits_for_the_clip():
     assert not of(do.StartResponse, world.commands)
     world.feed(ev.PlayoutSent("resp_clip"))
     assert of(do.StartResponse, world.feed(ev.PlayoutPlayed("resp_clip")))[0].say == "Goodbye."
+
+
+def test_clip_that_waits_for_its_start_ends_when_all_speech_is_stopped():
+    world = CallWorld()
+    world.say("is there a pool")
+    world.make("There is one.")
+    world.conversation.handle(CLIP)  # the response has not stopped yet
+    commands = world.conversation.handle(ev.SettingsChanged(world.conversation.settings.as_transcription()))
+    assert notify.NotifyClipEnded("resp_clip", completed=False) in commands

@@ -108,6 +108,10 @@ async def test_the_configured_engine_runs_a_model_and_calls_what_is_demanded(tmp
     not is_stored(WEIGHTS, weights_folder(os.environ)),
     reason=f"its weights are not downloaded: voiceagent weights {WEIGHTS.name}",
 )
+@pytest.mark.skipif(
+    "VOICEAGENT_LONG_TESTS" not in os.environ,
+    reason="it takes both cores for half a minute: VOICEAGENT_LONG_TESTS=1, or make short-suites",
+)
 @pytest.mark.timeout(300)
 async def test_its_own_model_calls_what_is_asked_for(config: Config) -> None:
     pytest.importorskip("xllamacpp", reason="it is missing: pip install 'voiceagent-server[llamacpp]'")

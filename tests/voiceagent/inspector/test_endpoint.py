@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,6 +25,7 @@ from voiceagent.access.config import AccessConfig
 from voiceagent.calls.kept_call import LOG_NAME
 from voiceagent.calls.kept_calls import KeptCalls
 from voiceagent.calls.replaying.replay import CannotReplay
+from voiceagent.calls.rows import CallRow
 from voiceagent.conversation import call_events
 from voiceagent.inspector.endpoint import COOKIE, Inspector
 from voiceagent.inspector.reading import replayed
@@ -82,6 +85,14 @@ async def test_a_call_is_told_with_its_turns_stalls_and_words(folder: Path):
     assert [turn["said"] for turn in told["turns"]] == ["is there a pool"]
     assert [response["heard"] for response in told["responses"]] == ["Hello.", "Yes, there is."]
     assert [stall["lag_ms"] for stall in told["stalls"]] == [200.0]
+
+
+async def test_content_of_the_live_api_is_of_live_sessions_alone(folder: Path):
+    """A kept phone call's recording is not under the path of the Live API."""
+    async with reading(folder) as client:
+        answer = await client.get("http://localhost/v1/live/sessions/heard/content")
+    assert answer.status_code == 404
+    assert "no session 'heard' is kept" in answer.text
 
 
 async def test_a_recording_is_served_whole_and_in_ranges(folder: Path):
@@ -145,6 +156,23 @@ async def test_the_scores_of_a_call_are_those_of_its_log_and_recording(folder: P
     assert call is not None
     scores = {one["name"]: one["value"] for one in scored(replace(call, place=str(tmp_path)))["scores"]}
     assert scores["wait, p50"] == 0.2
+
+
+async def test_a_replay_does_not_wait_for_scores(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    computing, replayed_meanwhile = threading.Event(), threading.Event()
+
+    def slow(_: CallRow) -> dict[str, Any]:
+        computing.set()
+        return {"replayed_meanwhile": replayed_meanwhile.wait(30)}
+
+    monkeypatch.setattr("voiceagent.inspector.endpoint.scored", slow)
+    async with reading(folder) as client:
+        scores = asyncio.create_task(client.get("/heard/scores"))
+        await asyncio.to_thread(computing.wait)
+        async with asyncio.timeout(20):
+            assert (await client.post("/heard/replay")).json()["same"]
+        replayed_meanwhile.set()
+        assert (await scores).json() == {"replayed_meanwhile": True}
 
 
 async def test_a_call_whose_words_were_left_out_cannot_be_replayed(tmp_path: Path):

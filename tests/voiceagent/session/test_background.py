@@ -72,7 +72,7 @@ class Line:
 
     async def start(self, path) -> int:
         number = self.background.start(str(path), 1.0)
-        while not self.background.active:
+        while not self.background.active:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         return number
 
@@ -198,7 +198,7 @@ def test_a_file_that_cannot_be_read_is_logged_and_plays_nothing(tmp_path):
 
     async def play(line: Line) -> None:
         line.background.start(str(tmp_path / "broken.wav"), 1.0)
-        while line.background.sounds:
+        while line.background.sounds:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
     with capture_logs() as logs:
@@ -212,7 +212,7 @@ def test_a_change_of_the_clients_rate_keeps_the_sound(hum):
         await line.start(hum)
         await asyncio.sleep(0.1)
         line.background.configure(call_settings(output_format=AudioFormat.PCM_24K))
-        while line.names.clear() or len(line.heard) < 4_000:
+        while line.names.clear() or len(line.heard) < 4_000:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
     assert in_line(play).heard[-1] == pytest.approx(LEVEL, abs=2)

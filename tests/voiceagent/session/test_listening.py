@@ -326,3 +326,20 @@ async def test_who_goes_on_after_a_pause_is_recognized_without_a_gap(voice: Samp
     heard = await recognized(spoken)
     assert len(heard) > len(everything) - SAMPLE_RATE_HZ // 10
     assert np.array_equal(heard, everything[: len(heard)])
+
+
+@pytest.mark.parametrize(("backchannels", "calls"), [("all", 1), ("off", 0)])
+async def test_first_loud_frame_after_a_pause_is_reported_where_the_agent_nods(
+    backchannels: str, calls: int
+) -> None:
+    """A backchannel stops with the very frame in which the caller continues."""
+    settings = replace(SETTINGS, backchannels=backchannels)
+    listener = Listener(hearing(Ears()), time.monotonic, settings, lambda event: None, call_monitor())
+    reported: list[float] = []
+    listener.on_voice_return = lambda: reported.append(listener.received_s)
+    for _ in range(20):
+        listener.hear(np.zeros(FRAME, np.int16))
+    assert not reported
+    listener.hear(np.full(FRAME, 3_000, np.int16))
+    assert len(reported) == calls
+    await listener.close()

@@ -315,6 +315,17 @@ async def test_an_interruption_closes_the_llm_and_stops_the_sound(call):
     assert one.client.cleared == 1
 
 
+async def test_an_interruption_of_a_call_has_a_yield_latency(call):
+    one = await call(brain=Brain(hang=True), mouth=Mouth(seconds=5.0))
+    await one.turn()
+    await one.client.until(lambda: one.client.frames)
+    one.session.post(ev.SpeechStarted(1.0))
+    one.session.post(ev.InterruptionConfirmed(1.0))
+    assert (await one.ended()).reason == "turn_detected"
+    registry = one.services.measuring.metrics.registry
+    assert registry.get_sample_value("voiceagent_yield_seconds_count") == 1
+
+
 @pytest.mark.parametrize(
     ("engines", "reason"),
     [

@@ -8,25 +8,23 @@ from pathlib import Path
 import pytest
 from call_services import call_services
 from fake_client import FakeClient
+from kept_events import KeptEvents
 from made_upstream import MadeUpstream, upstream_serving
 from prometheus_client import CollectorRegistry
 
 from voiceagent.agents import Agent, tool
 from voiceagent.agents.running import RunningAgent
-from voiceagent.calls.log.entries import Header, Record
-from voiceagent.calls.log.event_log import CallLog, LogWriter, read_log
+from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.log.timeline import Timeline
 from voiceagent.calls.replaying.fork import fork
 from voiceagent.calls.replaying.forked import Change
 from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.call_events import CallEvent, EventHandled
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.history import MessageItem
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
 from voiceagent.session.publishing import Subscriptions
-from voiceagent.session.services import Services
 from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.connection import Upstream
@@ -42,19 +40,6 @@ class Shop(Agent):
         return f"{pizza} added"
 
 
-class Kept:
-    """Subscriber that records the handled events of a call."""
-
-    def __init__(self) -> None:
-        self.records: list[Record] = []
-
-    def on_event(self, event: CallEvent) -> None:
-        if isinstance(event, EventHandled):
-            number, ids = len(self.records) + 1, tuple(event.ids)
-            record = Record(number, number / 2, event.received_s, event.event, ids, tuple(event.commands))
-            self.records.append(record)
-
-
 async def logged_call() -> CallLog:
     """Return that log, parsed."""
     return read_log(await logged_lines())
@@ -64,7 +49,7 @@ async def logged_lines() -> bytes:
     """A tool, a response that is cut, a connection that is lost, and a caller who hangs up in mid-answer: the
     log of all that.
     """
-    kept, made, client = Kept(), MadeUpstream(), FakeClient()
+    kept, made, client = KeptEvents(), MadeUpstream(), FakeClient()
     async with upstream_serving(made):
         upstream = Upstream(UpstreamConfig(url=made.url), {}, Path("my.toml"), CollectorRegistry())
         services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
@@ -86,20 +71,11 @@ async def logged_lines() -> bytes:
         made.say("one two three four five six seven eight nine ten", pieces=50)
         await client.until(lambda: len(client.frames) > heard + 20)
         await call.close("the caller hung up")
-    return lines_of(kept, services)
-
-
-def lines_of(kept: Kept, services: Services) -> bytes:
-    """The log with what was kept."""
-    settings = services.settings
-    policy, versions = services.answering.policy, {"voiceagent": "0"}
-    header = Header("call_1", 1.8e9, 0.0, settings, policy, 24_000, versions, "keep")
-    writer = LogWriter("keep")
-    return b"".join([writer.header(header), *map(writer.entry, kept.records)])
+    return kept.lines(services)
 
 
 async def test_a_caller_who_is_gone_before_the_upstream_comes_has_a_log_that_comes_again() -> None:
-    kept = Kept()
+    kept = KeptEvents()
     upstream = Upstream(UpstreamConfig(url="ws://127.0.0.1:9/v1"), {}, Path("my.toml"), CollectorRegistry())
     services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
     running = RunningAgent("call_1", Shop)
@@ -108,7 +84,7 @@ async def test_a_caller_who_is_gone_before_the_upstream_comes_has_a_log_that_com
     )
     call.begin()
     await call.close("the caller hung up")
-    assert replay(read_log(lines_of(kept, services)), begin=replay_handler) is None
+    assert replay(read_log(kept.lines(services)), begin=replay_handler) is None
 
 
 async def test_a_call_is_drawn_with_what_the_upstream_heard() -> None:

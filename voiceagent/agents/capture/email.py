@@ -28,6 +28,16 @@ _MAX_LOCAL, _MAX_ADDRESS = 64, 254
 _FILLERS = ("uh", "um", "er", "hm", "well", "äh", "ähm", "eh")
 _MAX_WORDS = 3
 """Words of a local part without a sign between them: more are a sentence."""
+_MISHEARD = (
+    (re.compile(r"\bnot\b", re.I), "dot"),
+    (re.compile(r"\bdot (?:come|calm)\b", re.I), "dot com"),
+    (re.compile(r"\bout look\b", re.I), "outlook"),
+    (re.compile(r"\bat (?:g|gee|e)[ -]?mail\b", re.I), "at gmail"),
+    (re.compile(r"\b(?:hot|heart|hard) ?mail\b", re.I), "hotmail"),
+    # "t dot baker" is written as an initial; letters that are spelled follow each other
+    (re.compile(r"(?<![\w.] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
+)
+"""What English recognizers write in an answer to the question for an address, and what was said."""
 _SIMILAR_WORD = 0.6
 """Minimum similarity of a word and the letters that spell it."""
 
@@ -49,7 +59,11 @@ class Email(Task[str]):
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse words, letters and signs. A part without "@" is the local part, or the domain after it."""
-        symbols = merge_spelled(symbols_of(without_openings(text, now.language), now.language))
+        plain = without_openings(text, now.language)
+        if now.language == "en":
+            for misheard, said in _MISHEARD:
+                plain = misheard.sub(said, plain)
+        symbols = merge_spelled(symbols_of(plain, now.language))
         local, at_sign, domain = _parted(symbols)
         if not at_sign and draft.endswith("@"):
             local, at_sign, domain = draft[:-1], "@", local

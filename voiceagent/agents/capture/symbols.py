@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import groupby
 from typing import Literal
 
@@ -21,6 +22,10 @@ Kind = Literal["letter", "digits", "sign", "word"]
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[@._+\-/]")
 _MAX_PHRASE = 3
 """Words of the longest spoken sign or letter."""
+_MAX_MISHEARD = 3
+"""Words that recognizers make of "as in" at most: "T. M. Tango", "oh, it's an Oscar"."""
+_NEAR_EXAMPLE = 0.8
+"""Minimum similarity of a word in a spelled run and the word of the alphabet that it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +106,29 @@ def _letter_by_example(
     """Return the letter of "B as in boy". The letter before the example may be misheard; its word counts."""
     length = phrase_length_at(tokens, at + 1, words.examples)
     if not length or at + 1 + length >= len(tokens):
-        return None
+        return _letter_by_misheard_example(tokens, at, words)
     letter, example = tokens[at], tokens[at + 1 + length]
     named = letter if len(letter) == 1 else words.letters.get(letter, "")
     weak = len(tokens[at + 1 : at + 1 + length]) == 1  # "for" and "like" have other uses
     if not letter.isalpha() or not example[0].isalpha() or len(example) < 2 or (weak and not named):
         return None
     return [Symbol("letter", words.alphabet.get(example, example[0]), sure=True)], length + 2
+
+
+def _letter_by_misheard_example(
+    tokens: Sequence[str], at: int, words: CaptureLanguage
+) -> tuple[list[Symbol], int] | None:
+    """Return the letter of "T as in tango" where "as in" was misheard as other short words.
+
+    The letter must be that of the example, and the text must end there: in "T M tango kilo" all are spelled.
+    """
+    named = tokens[at] if len(tokens[at]) == 1 else words.letters.get(tokens[at], "")
+    between = tokens[at + 1 : -1]
+    if not named or not 0 < len(between) <= _MAX_MISHEARD or any(len(one) > 4 for one in between):
+        return None
+    if words.alphabet.get(tokens[-1]) != named or not all(one.replace("'", "").isalpha() for one in between):
+        return None
+    return [Symbol("letter", named, sure=True)], len(between) + 2
 
 
 def _with_repeats(symbols: Iterable[Symbol], words: CaptureLanguage) -> list[Symbol]:
@@ -130,13 +151,22 @@ def _with_spelled_runs(symbols: Sequence[Symbol], words: CaptureLanguage) -> lis
     """Return the symbols with names of letters as letters where others are spelled around them.
 
     Alone "Mike" is a name and "you" a word; next to a letter, or to another word that stands for one, they
-    are letters.
+    are letters. Where a run is spelled with examples, a single one between signs is a letter too: "kilo" in
+    "Mike Alpha Romeo dot Kilo".
     """
     letters = [symbol.kind == "letter" or bool(_as_letter(symbol, words)) for symbol in symbols]
+    runs = [
+        (spelled, [symbols[at] for at in run])
+        for spelled, run in groupby(range(len(symbols)), key=letters.__getitem__)
+    ]
+    by_example = any(
+        spelled and sum(_example(symbol, words) is not None for symbol in part) > 1 for spelled, part in runs
+    )
     found: list[Symbol] = []
-    for spelled, run in groupby(range(len(symbols)), key=letters.__getitem__):
-        part = [symbols[at] for at in run]
-        if not spelled or not _is_run(part, words):
+    for at, (spelled, part) in enumerate(runs):
+        around = [runs[near][1][side] for near, side in ((at - 1, -1), (at + 1, 0)) if 0 <= near < len(runs)]
+        alone = by_example and len(part) == 1 and all(symbol.kind == "sign" for symbol in around)
+        if not spelled or not (_is_run(part, words) or (alone and _example(part[0], words) is not None)):
             found += part
             continue
         found += [
@@ -147,17 +177,27 @@ def _with_spelled_runs(symbols: Sequence[Symbol], words: CaptureLanguage) -> lis
 
 def _is_run(part: Sequence[Symbol], words: CaptureLanguage) -> bool:
     """Return True if possible letters in a row are letters: at least two, some of them beyond doubt."""
-    certain = sum(symbol.kind == "letter" or symbol.text in words.alphabet for symbol in part)
+    certain = sum(symbol.kind == "letter" or _example(symbol, words) is not None for symbol in part)
     return len(part) > 1 and certain * 2 >= len(part)
 
 
 def _as_letter(symbol: Symbol, words: CaptureLanguage) -> Symbol | None:
     if symbol.kind != "word":
         return None
-    if letter := words.alphabet.get(symbol.text):
+    if letter := _example(symbol, words):
         return Symbol("letter", letter, sure=True)
     letter = words.letters.get(symbol.text)
     return Symbol("letter", letter) if letter else None
+
+
+def _example(symbol: Symbol, words: CaptureLanguage) -> str | None:
+    """Return the letter of a word of the spelling alphabet, or of one written nearly so: "eco" for "echo"."""
+    if symbol.kind != "word":
+        return None
+    if symbol.text in words.alphabet:
+        return words.alphabet[symbol.text]
+    near = get_close_matches(symbol.text, words.alphabet, 1, _NEAR_EXAMPLE)
+    return words.alphabet[near[0]] if near and near[0][0] == symbol.text[0] else None
 
 
 def without_openings(text: str, language: str) -> str:

@@ -84,7 +84,9 @@ def _upstream(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
     except ConfigError as error:
         yield Finding("upstream", "missing", str(error))
         return
-    yield Finding("upstream", "ok", f"{config.upstream.model} at {config.upstream.url} is the core of calls")
+    yield Finding(
+        "upstream", "ok", f"{config.upstream.model_name} at {config.upstream.url} is the core of calls"
+    )
 
 
 def _agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -255,7 +257,7 @@ def _int8(
 
 def _memory(config: Config, machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Compare weights and KV caches with the free memory; on a GPU with the fraction that vLLM may use."""
-    needed, unknown = 0, False
+    needed, unknown, with_vllm = 0, False, False
     for name, _, table in engine_tables(config):
         try:
             options = resolve_paths(table.options, config.source.parent)
@@ -270,14 +272,13 @@ def _memory(config: Config, machine: Machine, environ: Mapping[str, str]) -> Ite
             continue
         needed += size
         if table.engine == "vllm":
+            with_vllm = True
             needed += VLLM_BYTES + int(options.get("kv_cache_gib", 0) * GIB)
     free = machine.memory_bytes
     if free is not None:
-        what = (
-            "KV cache and vLLM itself, beside weights that are not here yet"
-            if unknown
-            else "weights and KV cache"
-        )
+        what = "weights, vLLM and its KV cache" if with_vllm else "weights"
+        if unknown:
+            what += ", without those that are not here yet"
         some = f"{needed / GIB:.1f} GiB" if needed >= GIB // 10 else f"{needed >> 20} MiB"
         text = (
             f"some {some} for {what}; free: {free / GIB:.1f} GiB" if needed else f"free: {free / GIB:.1f} GiB"

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from voiceagent.weights.store import is_stored
+from voiceagent.weights.table import known_weights
+
 WEIGHT_FILES = ("*.safetensors", "*.bin", "*.onnx", "*.gguf", "*.pt")
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 """Bytes per weight, by the type names of checkpoints."""
@@ -48,8 +51,8 @@ class Weights:
         return sum(path.stat().st_size for path in found if path.match(self.pattern))
 
     def licence(self) -> str:
-        """Return the licence stated in the folder: in the head of its README, in a Piper voice's card or by a
-        file; otherwise the places that were searched.
+        """Return the licence stated in the folder: in the head of its README or in a Piper voice's card; that
+        of downloaded weights; the folder's licence file; otherwise the places that were searched.
         """
         if self.folder is None:
             return ""
@@ -60,6 +63,9 @@ class Weights:
                 return stated[1]
         if of_voice := _licence_of_voice(self.folder / VOICE_CARD, self.pattern):
             return of_voice
+        known = known_weights().get(self.folder.name)
+        if known is not None and is_stored(known, self.folder.parent):
+            return known.licence
         there = next((f"see {path.name}" for path in sorted(self.folder.glob("LICEN[SC]E*"))), "")
         elsewhere = f"; {self.published} states it" if self.published else ""
         return there or f"not stated there by README.md, {VOICE_CARD} or LICENSE{elsewhere}"
@@ -93,8 +99,11 @@ def weights_of(engine: str, options: Mapping[str, Any], environ: Mapping[str, st
         yield _of_hub("model", name, Path(options.get("download_root") or hub_cache(environ)))
     elif engine == "piper":
         yield _piper_voice(options, environ)
-    elif isinstance(model := options.get("model"), str) and Path(model).is_dir():
-        yield Weights("model", model, Path(model), Path(model), "")
+    else:
+        for key in ("model", "voice"):
+            value = options.get(key)
+            if isinstance(value, str) and (path := Path(value)).exists():
+                yield _of_path(key, value, path)
 
 
 def hub_cache(environ: Mapping[str, str]) -> Path:
@@ -118,6 +127,13 @@ def loaded_bytes(weights: Weights, dtype: str, quantization: str | None) -> int:
         return stored
     width = 1 if quantization == "fp8" else BYTES[wanted]
     return stored * width // BYTES[own]
+
+
+def _of_path(key: str, name: str, path: Path) -> Weights:
+    """Return the weights in a folder, or those in one file."""
+    if path.is_dir():
+        return Weights(key, name, path, path, "")
+    return Weights(key, name, path.parent, path.parent, "", path.name)
 
 
 def _of_hub(key: str, name: str, cache: Path) -> Weights:

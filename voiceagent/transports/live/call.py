@@ -86,6 +86,7 @@ class LiveCall:
     def prepare(self, history: Sequence[Item] = ()) -> None:
         """Apply the session's configuration. history: conversation that it continues. Raise RequestError."""
         settings = to_call_settings(self._settings, self._call.settings)
+        self._check_instructions(settings.instructions, "session")
         for server in settings.mcp_servers:
             self._check_server(self._call.mcp_refusal(server))
         self._call.handle(ev.SettingsChanged(settings))
@@ -245,12 +246,16 @@ class LiveCall:
         """Append to the instructions. A message in the history would not outlive a summary of old turns."""
         settings = self._call.settings
         instructions = f"{settings.instructions}\n\n{content}".lstrip()
+        self._check_instructions(instructions, "content")
+        self._settings = replace(self._settings, appended=(*self._settings.appended, content))
+        self._call.handle(ev.SettingsChanged(replace(settings, instructions=instructions)))
+
+    def _check_instructions(self, instructions: str, param: str) -> None:
+        """Raise RequestError if they are too long: updates, appended texts and forks of forks add to them."""
         if len(instructions) > self._limits.max_instructions_characters:
             limit = f"{self._limits.max_instructions_characters} (limits.max_instructions_characters)"
             message = f"the instructions would have {len(instructions)} characters; allowed: at most {limit}"
-            raise RequestError("limit_exceeded", message, "content")
-        self._settings = replace(self._settings, appended=(*self._settings.appended, content))
-        self._call.handle(ev.SettingsChanged(replace(settings, instructions=instructions)))
+            raise RequestError("limit_exceeded", message, param)
 
     def _note(self, text: str, client_event_id: str | None) -> None:
         item = MessageItem(new_id("item"), "system", text)
@@ -281,6 +286,8 @@ class LiveCall:
         given = getattr(event.session.delegation, "responses", None)
         instructions = given is not None and "instructions" in given.model_fields_set
         settings = with_backend(changed, self._call.settings, instructions)
+        if instructions:
+            self._check_instructions(settings.instructions, "session.delegation.responses.instructions")
         for server in settings.mcp_servers:
             self._check_server(self._call.mcp_refusal(server))
         self._settings = changed

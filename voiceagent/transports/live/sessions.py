@@ -55,16 +55,20 @@ FindStored = Callable[[str], Awaitable[Stored]]
 
 
 class LiveSessions:
-    """The sessions of one process. limits: of each."""
+    """The sessions of one process. open_call: opens a session with `store`. open_unstored: opens one that is
+    not kept. limits: of each.
+    """
 
     def __init__(
         self,
         open_call: OpenCall,
+        open_unstored: OpenCall,
         admission: Admission,
         options: LiveOptions,
         limits: TransportLimits = USUAL_LIMITS,
     ) -> None:
         self._open_call = open_call
+        self._open_unstored = open_unstored
         self._admission = admission
         self._options = options
         self._limits = limits
@@ -76,7 +80,8 @@ class LiveSessions:
         if session.store and not self._options.keeps_calls:
             message = "session.store is true, but this server keeps no calls ([calls]); leave it out"
             raise RequestError("not_supported", message, "session.store", start.event.event_id)
-        call = self._open_call(session_id, client, session.model)
+        opened = self._open_call if session.store else self._open_unstored
+        call = opened(session_id, client, session.model)
         call.join_trace(traceparent)
         delegations = Delegations("client", session.model, new_id)
         if isinstance(session.delegation, ResponsesDelegation):

@@ -40,6 +40,11 @@ class CallControl(Protocol):
     async def transfer(self, number: str) -> None:
         """Connect the caller to `number`, which ends the call's stream. Raise ControlError."""
 
+    async def join(self, other: str) -> None:
+        """Connect this call and the provider's call with the id `other`, which ends both streams. Raise
+        ControlError.
+        """
+
     async def send_digits(self, digits: str) -> bool:
         """Send keys, with "w" for pauses of half a second. Return False if the API cannot: then they are sent
         as tones. Raise ControlError.

@@ -13,16 +13,26 @@ import structlog
 
 from llmcore.engine import Tool
 from voiceagent.conversation.settings import AgentTool
-from voiceagent.session.agent import OfferedTool, OutboundDetails, ToolFailed, ToolResult, check_keys
+from voiceagent.session.agent import (
+    OfferedTool,
+    OutboundDetails,
+    ToolFailed,
+    ToolResult,
+    TransferFailed,
+    check_keys,
+)
 from voiceagent.telemetry.log import Personal
 from voiceagent.transports.telephony.control import CallControl, ControlError
 from voiceagent.transports.telephony.key_sender import KeySender
+from voiceagent.transports.telephony.outbound.warm_transfer import WarmTransfer
 from voiceagent.transports.telephony.stream.menu_loop import KeyDecision, MenuLoop
 
 log = structlog.get_logger()
 
 TRANSFERRED_S = 10.0
 """Maximum wait for the provider to end the stream after a transfer; then this server ends it."""
+TRANSFER_S = 180.0
+"""Maximum time of the transfer tool: a colleague's phone may ring for 120 s (`outbound.ring_s`)."""
 
 _HANG_UP = Tool(
     "hang_up",
@@ -47,7 +57,8 @@ class LineTools:
     """Tools of one phone call: a `Line`. transfers: destination names and their numbers; without destinations
     or control the agent cannot transfer. end: ends the call, with the reason and whether to hang up.
     outbound: the outbound call, in which the model may send keys; None for an inbound one. keys: sends keys,
-    None if the line cannot. heard: returns the transcript of the last turn at the other end.
+    None if the line cannot. heard: returns the transcript of the last turn at the other end. warm: of warm
+    transfers, None if the line cannot.
     """
 
     def __init__(
@@ -58,7 +69,9 @@ class LineTools:
         outbound: OutboundDetails | None = None,
         keys: KeySender | None = None,
         heard: Callable[[], str] = str,
+        warm: WarmTransfer | None = None,
     ) -> None:
+        self._warm = warm
         self.outbound = outbound
         self._keys = keys
         self._heard = heard
@@ -71,28 +84,44 @@ class LineTools:
         """Return the tools offered to the model."""
         tools = [OfferedTool(AgentTool(_HANG_UP, when_played=True), self._hang_up)]
         if self._transfers:
-            transfer = AgentTool(_transfer_tool(self._transfers), when_played=True)
+            tool = _transfer_tool(self._transfers, self._warm is not None)
+            transfer = AgentTool(tool, when_played=True, timeout_s=TRANSFER_S)
             tools.append(OfferedTool(transfer, self._transfer))
         if self.outbound is not None and self._keys is not None:
             tools.append(OfferedTool(AgentTool(_SEND_DIGITS, when_played=True), self._send_digits))
         return tuple(tools)
 
-    async def transfer(self, destination: str = "", number: str = "") -> None:
-        """Transfer the caller to a configured destination or to a number. Raise ToolFailed."""
+    async def transfer(self, destination: str = "", number: str = "", brief: str = "") -> None:
+        """Transfer the caller to a configured destination or to a number. brief: see `Line`. Raise
+        ToolFailed, TransferFailed.
+        """
         if self._control is None or not self._control.transfers:
             raise ToolFailed("this line cannot transfer calls; the caller is still there")
         if not number and destination not in self._transfers:
             allowed = ", ".join(sorted(self._transfers)) or "nobody"
             raise ToolFailed(f"destination is {destination!r}; allowed: {allowed}")
         name = destination or number
+        number = number or self._transfers[destination]
         try:
-            await self._control.transfer(number or self._transfers[destination])
+            if brief.strip():
+                await self._connect_briefed(number, brief)
+            else:
+                await self._control.transfer(number)
+        except TransferFailed as failed:
+            log.warning("transfer_failed", destination=name, outcome=failed.reason, reason=str(failed))
+            raise
         except ControlError as error:
             log.warning("transfer_failed", destination=name, reason=str(error))
             raise ToolFailed(f"the transfer to {name} failed; the caller is still there") from error
         log.info("transferred", destination=name)
         await asyncio.sleep(TRANSFERRED_S)
         self._end(f"the caller was transferred to {name}", False)
+
+    async def _connect_briefed(self, number: str, brief: str) -> None:
+        if self._warm is None:
+            message = "no call to a colleague can be placed ([outbound]); the caller is still there"
+            raise TransferFailed("failed", message)
+        await self._warm.connect(number, brief)
 
     async def send_digits(self, digits: str) -> None:
         """Send keys. Raise ToolFailed."""
@@ -123,7 +152,10 @@ class LineTools:
         return ToolResult("hung up", reply=False)
 
     async def _transfer(self, arguments: str) -> ToolResult:
-        await self.transfer(str(_argument(arguments, "transfer_call", "destination")))
+        destination, brief = [
+            _argument(arguments, "transfer_call", name) for name in ("destination", "brief")
+        ]
+        await self.transfer(str(destination), brief=brief if isinstance(brief, str) else "")
         return ToolResult("transferred", reply=False)
 
 
@@ -136,14 +168,20 @@ def _argument(arguments: str, tool: str, name: str) -> object:
     return given.get(name) if isinstance(given, dict) else None
 
 
-def _transfer_tool(transfers: Mapping[str, str]) -> Tool:
+def _transfer_tool(transfers: Mapping[str, str], is_warm: bool) -> Tool:
     destination = {"type": "string", "enum": sorted(transfers), "description": "who to connect to"}
+    properties: dict[str, object] = {"destination": destination}
+    if is_warm:
+        about = (
+            "what the colleague hears before being connected: who calls and why; leave out to connect at once"
+        )
+        properties["brief"] = {"type": "string", "description": about}
     return Tool(
         "transfer_call",
         "Connect the caller to somebody else and leave the call. Say so first, in the same answer.",
         {
             "type": "object",
-            "properties": {"destination": destination},
+            "properties": properties,
             "required": ["destination"],
             "additionalProperties": False,
         },

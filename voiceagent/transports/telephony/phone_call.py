@@ -24,7 +24,9 @@ from voiceagent.transports.connection import Ending
 from voiceagent.transports.telephony.control import CallControl, ControlError
 from voiceagent.transports.telephony.key_sender import KeySender
 from voiceagent.transports.telephony.line_tools import LineTools
+from voiceagent.transports.telephony.outbound.dialer import Dialer
 from voiceagent.transports.telephony.outbound.greeting_listener import GreetingListener
+from voiceagent.transports.telephony.outbound.warm_transfer import Briefing, WarmTransfer
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import Control
 from voiceagent.transports.telephony.stream.arrival import ReorderBuffer
@@ -64,7 +66,9 @@ class LineOptions:
 
     transfers: destination names and their numbers. tools: let the model hang up and transfer.
     max_dtmf_digits: keypad presses per call. outbound: the outbound call, None for inbound calls.
-    inband_keys: also listen for keys in the audio, as the line may not report them.
+    inband_keys: also listen for keys in the audio, as the line may not report them. dialer: of warm
+    transfers; None for none. briefing: the other end is a colleague who is briefed and then
+    connected to a caller.
     """
 
     provider: str
@@ -74,6 +78,8 @@ class LineOptions:
     max_dtmf_digits: int
     outbound: OutboundDetails | None = None
     inband_keys: bool = False
+    dialer: Dialer | None = None
+    briefing: Briefing | None = None
 
 
 class PhoneCall:
@@ -104,7 +110,8 @@ class PhoneCall:
         self._order = ReorderBuffer()
         self._keypad = Keypad()
         self._inband: InbandKeys | None = None
-        self._greeting = None if line.outbound is None else GreetingListener(call_id)
+        listens = line.outbound is not None and line.briefing is None
+        self._greeting = GreetingListener(call_id) if listens else None
         self._push_audio: Callable[[Samples], None] = call.hear
         self._passed_over = self._keys = 0
         self._loop = asyncio.get_running_loop()
@@ -137,7 +144,12 @@ class PhoneCall:
             self._greeting.close()
 
     async def hang_up(self, ending: Ending) -> None:
-        """Hang up through the provider's API and, where the protocol has one, by a message on the stream."""
+        """Hang up through the provider's API and, where the protocol has one, by a message on the stream. A
+        colleague who has heard the brief is connected to the caller instead.
+        """
+        briefing = self._line.briefing
+        if briefing is not None and ending.end_code == "agent_hung_up" and await briefing.join(self._control):
+            return
         if self._control is not None:
             try:
                 await self._control.hang_up()
@@ -194,8 +206,13 @@ class PhoneCall:
         self._call.identify(started.parameters, line, line_call)
         if self._line.tools:
             self._call.offer(line.offered())
-        self._call.begin()
         self._start_timer.cancel()
+        if self._line.briefing is not None:
+            self._call.begin(greet=False)
+            self._call.post(ev.SpeechRequested(self._line.briefing.call.brief, interruptible=False))
+            self._call.post(ev.HangUpRequested("the colleague was briefed"))
+            return
+        self._call.begin()
         if self._greeting is not None and self._greeting.wanted:
             self._client.on_other = self._greeting.on_notification
             self._push_audio = weak_callback(self._hear_greeting)
@@ -215,7 +232,11 @@ class PhoneCall:
         outbound = self._line.outbound
         if outbound is not None:
             outbound = replace(outbound, answer=self._greeting)
-        return LineTools(self._control, self._line.transfers, leave, outbound, keys, heard)
+        warm = None
+        dialer, provider = self._line.dialer, self._line.provider
+        if self._control is not None and dialer is not None and provider in dialer.table.numbers:
+            warm = WarmTransfer(dialer, provider, started.call_id)
+        return LineTools(self._control, self._line.transfers, leave, outbound, keys, heard, warm)
 
     def _mute_keys(self, until_s: float) -> None:
         if self._inband is not None:

@@ -151,6 +151,8 @@ class PlivoSerializer(JsonStream):
 HEADERS = ("x-plivo-signature-v3", "x-plivo-signature-ma-v3")
 """Signatures by the number's account and by its main account. Each may hold several, separated by commas."""
 NONCE_HEADER = "x-plivo-signature-v3-nonce"
+TRANSFER = "/telephony/plivo/transfer"
+CONFERENCE = "/telephony/plivo/conference"
 
 
 def signature(token: str, url: str, form: Mapping[str, Sequence[str]], nonce: str) -> str:
@@ -182,6 +184,11 @@ def is_genuine(token: str, url: str, form: Mapping[str, Sequence[str]], headers:
 def dial_xml(number: str) -> str:
     """Return the XML that connects the caller to `number`."""
     return f"<Response><Dial><Number>{escape(number)}</Number></Dial></Response>"
+
+
+def conference_xml(room: str) -> str:
+    """Return the XML that moves a call into a conference, which ends when either side leaves."""
+    return f'<Response><Conference endConferenceOnExit="true">{escape(room)}</Conference></Response>'
 
 
 def hang_up_request(api_url: str, account_id: str, call_id: str, token: str) -> RestRequest:
@@ -231,9 +238,16 @@ class PlivoControl:
         assert self.public_url is not None
         if number not in self.numbers:
             raise ControlError(f"Plivo dials the numbers of telephony.transfers alone; not {number}")
-        url = f"{self.public_url.rstrip('/')}/telephony/plivo/transfer?to={quote(number, safe='')}"
+        url = f"{self.public_url.rstrip('/')}{TRANSFER}?to={quote(number, safe='')}"
         account_id, call_id = self.started.account_id, self.started.call_id
         await send(transfer_request(self.api_url, account_id, call_id, self.token, url))
+
+    async def join(self, other: str) -> None:
+        """Move both calls into a conference. Raise ControlError."""
+        assert self.public_url is not None
+        url = f"{self.public_url.rstrip('/')}{CONFERENCE}?room={quote(other, safe='')}"
+        for call_id in (self.started.call_id, other):
+            await send(transfer_request(self.api_url, self.started.account_id, call_id, self.token, url))
 
     async def send_digits(self, digits: str) -> bool:
         """See `CallControl`."""
@@ -282,5 +296,14 @@ class PlivoConfig(ProviderConfig):
                 return PlainTextResponse(message, 400)
             return Response(dial_xml(number), media_type="text/xml")
 
-        transfer = Webhook("Plivo", settings.public_url, signed, dial)
-        return PhoneLine(PlivoSerializer, control, trusts, (transfer.route("/telephony/plivo/transfer"),))
+        def conference(url: str, form: Form, headers: Mapping[str, str]) -> Response:
+            """Return the XML that moves a call into a conference."""
+            room = dict(parse_qsl(urlsplit(url).query)).get("room", "")
+            return Response(conference_xml(room), media_type="text/xml")
+
+        answers = {TRANSFER: dial, CONFERENCE: conference}
+        webhooks = (
+            Webhook("Plivo", settings.public_url, signed, answer).route(path)
+            for path, answer in answers.items()
+        )
+        return PhoneLine(PlivoSerializer, control, trusts, tuple(webhooks))

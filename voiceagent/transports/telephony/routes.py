@@ -54,6 +54,7 @@ def telephony_routes(
             telephony.tools,
             limits.max_dtmf_digits,
             inband_keys=line.inband_keys,
+            dialer=placement.dialer,
         )
         urls = (telephony.public_url, *([] if placement.own_url is None else [placement.own_url]))
         endpoint = TelephonyEndpoint(open_call, line, options, urls, limits, line_rules, placement)

@@ -134,6 +134,11 @@ def transfer_request(api_url: str, call_id: str, key: str, number: str) -> RestR
     return _command(api_url, call_id, key, "transfer", {"to": number})
 
 
+def bridge_request(api_url: str, call_id: str, key: str, other: str) -> RestRequest:
+    """Return the request that connects two calls."""
+    return _command(api_url, call_id, key, "bridge", {"call_control_id": other})
+
+
 def digits_request(api_url: str, call_id: str, key: str, digits: str) -> RestRequest:
     """Return the request that sends keys, with "w" for pauses of half a second."""
     return _command(api_url, call_id, key, "send_dtmf", {"digits": digits})
@@ -160,6 +165,10 @@ class TelnyxControl:
     async def transfer(self, number: str) -> None:
         """Connect the caller to `number`. Raise ControlError."""
         await send(transfer_request(self.api_url, self.call_id, self.key, number))
+
+    async def join(self, other: str) -> None:
+        """Bridge both calls. Raise ControlError."""
+        await send(bridge_request(self.api_url, self.call_id, self.key, other))
 
     async def send_digits(self, digits: str) -> bool:
         """See `CallControl`."""

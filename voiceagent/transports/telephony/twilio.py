@@ -144,6 +144,13 @@ def transfer_request(api_url: str, account_id: str, call_id: str, token: str, nu
     return _update(api_url, account_id, call_id, token, {"Twiml": twiml})
 
 
+def conference_request(api_url: str, account_id: str, call_id: str, token: str, room: str) -> RestRequest:
+    """Return the request that moves a call into a conference, which ends when either side leaves."""
+    conference = f'<Conference beep="false" endConferenceOnExit="true">{escape(room)}</Conference>'
+    twiml = f"<Response><Dial>{conference}</Dial></Response>"
+    return _update(api_url, account_id, call_id, token, {"Twiml": twiml})
+
+
 def _update(api_url: str, account_id: str, call_id: str, token: str, form: dict[str, str]) -> RestRequest:
     path = f"/2010-04-01/Accounts/{quote(account_id, safe='')}/Calls/{quote(call_id, safe='')}.json"
     return RestRequest("POST", api_url.rstrip("/") + path, form=form, user=(account_id, token))
@@ -168,6 +175,13 @@ class TwilioControl:
         """Connect the caller to `number`. Raise ControlError."""
         account_id, call_id = self.started.account_id, self.started.call_id
         await send(transfer_request(self.api_url, account_id, call_id, self.token, number))
+
+    async def join(self, other: str) -> None:
+        """Move both calls into a conference. Raise ControlError."""
+        for call_id in (self.started.call_id, other):
+            await send(
+                conference_request(self.api_url, self.started.account_id, call_id, self.token, other),
+            )
 
     async def send_digits(self, digits: str) -> bool:
         """Return False: `<Play digits>` would end the stream."""

@@ -215,6 +215,13 @@ def transfer_request(api_url: str, call_id: str, token: str, number: str) -> Res
     return _update(api_url, call_id, token, action)
 
 
+def conference_request(api_url: str, call_id: str, token: str, room: str) -> RestRequest:
+    """Return the request that moves a call into a conversation, which ends when either side leaves."""
+    ncco = [{"action": "conversation", "name": room, "endOnExit": True}]
+    action = {"action": "transfer", "destination": {"type": "ncco", "ncco": ncco}}
+    return _update(api_url, call_id, token, action)
+
+
 def digits_request(api_url: str, call_id: str, token: str, digits: str) -> RestRequest:
     """Return the request that sends keys. Vonage writes "p" for a pause of half a second."""
     url = f"{api_url.rstrip('/')}/v1/calls/{quote(call_id, safe='')}/dtmf"
@@ -244,6 +251,11 @@ class VonageControl:
     async def transfer(self, number: str) -> None:
         """Connect the caller to `number`. Raise ControlError."""
         await send(transfer_request(self.api_url, self.call_id, self._token(), number))
+
+    async def join(self, other: str) -> None:
+        """Move both calls into a conversation. Raise ControlError."""
+        for call_id in (self.call_id, other):
+            await send(conference_request(self.api_url, call_id, self._token(), other))
 
     async def send_digits(self, digits: str) -> bool:
         """See `CallControl`."""

@@ -15,6 +15,7 @@ from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
+from voiceagent.transports.telephony.outbound.warm_transfer import Briefing
 from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import PhoneLine, Placement
@@ -89,12 +90,13 @@ class TelephonyEndpoint:
             await self._refuse(websocket, why)
             return
         outbound = OutboundDetails(call.to, call.caller, call.reason, call.line_call)
+        options = replace(self._options, outbound=outbound)
+        if call.joins:
+            options = replace(options, tools=False, briefing=Briefing(self._dialer, call))
         try:
-            await self._serve_call(
-                websocket, call_id, agent_parameters(call), replace(self._options, outbound=outbound)
-            )
+            await self._serve_call(websocket, call_id, agent_parameters(call), options)
         finally:
-            await self._dialer.end(call_id)
+            await self._dialer.end_stream(call_id)
 
     async def _serve_call(
         self, websocket: WebSocket, call_id: str, known: Mapping[str, str], options: LineOptions

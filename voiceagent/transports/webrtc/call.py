@@ -66,7 +66,7 @@ class WebRtcLine:
         self._voice = voice
         self._sending = asyncio.Lock()
 
-    async def transfer(self, destination: str = "", number: str = "") -> None:
+    async def transfer(self, destination: str = "", number: str = "", brief: str = "") -> None:
         """Raise ToolFailed: a browser's call cannot be transferred."""
         raise ToolFailed("this call cannot be transferred: it comes over no phone line")
 

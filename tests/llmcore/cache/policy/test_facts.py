@@ -47,6 +47,38 @@ def test_texts_with_different_dates_or_names_are_different_questions(words, fram
     assert not same(frame.format(one), frame.format("it"))
 
 
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "How do I get from {} to {}?",
+        "Did the {} bite the {}?",
+        "Convert ten {} to {}",
+        "Is it open from {} to {}?",
+        "Do you have two {} and three {} rooms?",
+    ],
+)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Rome", "Milan"), ("dog", "man"), ("dollars", "euros"), ("Monday", "Friday"), ("single", "double")],
+)
+def test_words_in_another_order_are_another_question(frame: str, one: str, other: str) -> None:
+    assert same(frame.format(one, other), frame.format(one, other))
+    assert not same(frame.format(one, other), frame.format(other, one))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Can I pay by card?", "Must I pay by card?"),
+        ("Can I wake him?", "Should I wake him?"),
+        ("Is the shop open?", "Is the shop still open?"),
+        ("What is the price of gold?", "What was the price of gold?"),
+    ],
+)
+def test_a_duty_or_another_time_is_another_question(one: str, other: str) -> None:
+    assert not same(one, other)
+
+
 @given(
     frames, st.sampled_from(["no dogs", "not dogs", "nothing but dogs", "never dogs", "dogs that don't bark"])
 )

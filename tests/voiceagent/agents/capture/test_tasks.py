@@ -57,6 +57,13 @@ VALID_CARD = "4242424242424242"
         ("anna dash maria at t-online.de", "anna-maria@t-online.de"),
         ("bob at gmail", "bob@gmail.com"),
         ("bob at g-mail.com", "bob@gmail.com"),
+        # as recognizers write it
+        ("T. Baker at gmail dot com", "t.baker@gmail.com"),
+        ("J. O. H. N. at gmail.com", "john@gmail.com"),
+        ("Bravo dot Charlie, Alpha Romeo, Tango, Echo Romeo, at Yahoo dot com.", "b.carter@yahoo.com"),
+        ("India, Eco, November, Not, Papa, Echo, at Out look, Not, Com.", "ien.pe@outlook.com"),
+        ("Daniel at heart mail not come.", "daniel@hotmail.com"),
+        ("Mike dot k a r at gmail dot com", "mike.kar@gmail.com"),
     ],
 )
 def test_an_email_address_is_found_in_spoken_forms(text: str, address: str) -> None:
@@ -139,6 +146,8 @@ def test_a_name_is_the_letters_that_spell_it(text: str, name: str | None) -> Non
         ("John Smith", "Smyth, S M Y T H", "John Smyth"),
         ("Brian", "Ryan", "Ryan"),
         ("Ana", "double N", "Anna"),
+        ("Smidh", "T. M. Tango.", "Smith"),  # "T as in tango", as recognizers write it
+        ("Smidh", "T. M. Kilo", "Tmk"),
     ],
 )
 def test_a_name_is_corrected_in_part(name: str, text: str, corrected: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from voiceagent import demo
 from voiceagent.server.readiness.weights import Weights, hub_cache, loaded_bytes, weights_of
+from voiceagent.weights.table import known_weights
 
 
 def checkpoint(folder: Path, size: int = 1000, **config: object) -> Path:
@@ -90,6 +91,16 @@ def test_a_licence_is_what_the_folder_states(tmp_path):
     assert weights.licence() == "see LICENSE"
     (tmp_path / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
     assert weights.licence() == "apache-2.0"
+
+
+def test_downloaded_weights_have_the_licence_of_the_table(tmp_path):
+    known = known_weights()["qwen2.5-coder-0.5b-instruct"]
+    (folder := tmp_path / known.name).mkdir()
+    file = folder / known.files[0].name
+    with file.open("wb") as sparse:
+        sparse.truncate(known.files[0].bytes)
+    (weights,) = weights_of("llamacpp", {"model": str(file)}, {})
+    assert (weights.licence(), weights.bytes()) == ("Apache-2.0", known.bytes)
 
 
 def piper_voice(folder: Path, name: str) -> Weights:

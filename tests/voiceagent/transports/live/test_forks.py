@@ -19,9 +19,11 @@ from websockets.exceptions import InvalidStatus
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool, ToolCall
 from voiceagent.access.auth import ApiKeys
+from voiceagent.access.requester import NotAdmitted
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.transports.limits import USUAL_LIMITS
 from voiceagent.transports.live.protocol.settings import DELEGATE
 from voiceagent.transports.live.sessions import Stored
 
@@ -74,6 +76,7 @@ async def test_fork_takes_its_own_format_backend_and_storage() -> None:
     async with forking(stored(), audio=audio, delegation=backend, store=False) as (server, _, started):
         assert started["client_event_id"] == "e1"
         assert started["session"]["store"] is False
+        assert not server.call.stored
         assert started["session"]["delegation"]["responses"]["model"] == "gpt-5"
         settings = server.call.settings
         assert (settings.input_format, settings.tools) == (AudioFormat.PCMU, ())
@@ -135,6 +138,25 @@ async def test_client_secrets_fork_nothing() -> None:
             except InvalidStatus as refused:
                 found = refused.response.status_code
             assert found == status
+
+
+async def test_client_secrets_are_no_wrong_keys() -> None:
+    async with serving(ApiKeys(frozenset({"owner"}))) as server:
+        secret = server.admission.new_secret({}, 60).value
+        for _ in range(30):
+            with pytest.raises(NotAdmitted) as caught:
+                server.admission.admit_reader({"authorization": f"Bearer {secret}"}, "192.0.2.1", "")
+            assert caught.value.status == 401, "no address is blocked by the 429 of wrong keys"
+
+
+async def test_forks_of_forks_cannot_add_instructions_without_limit() -> None:
+    limit = USUAL_LIMITS.max_instructions_characters
+    backend = {"type": "responses", "responses": {"instructions": "b" * 100}}
+    long = replace(stored(), instructions="a" * (limit - 50))
+    async with forking(long, delegation=backend) as (_, socket, error):
+        assert error["error"]["code"] == "limit_exceeded"
+        await socket.send("session.start", session={})
+        await socket.until("session.started")
 
 
 @pytest.mark.parametrize("permissions", [{}, {"allowed_client_events": ["session.close"]}])

@@ -22,6 +22,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.settings import InferencePause
 from voiceagent.session.call import CallRefused
+from voiceagent.transports.live import call as live_call
 
 pytestmark = pytest.mark.timeout(30)
 FRAME = np.full(480, 7, np.int16)
@@ -432,3 +433,18 @@ async def test_second_start_is_refused() -> None:
     async with session() as (_, socket):
         await socket.send("session.start", session={"model": "m"})
         assert (await socket.receive())["error"]["code"] == "session_already_started"
+
+
+@pytest.mark.parametrize(("store", "kept"), [({"store": True}, True), ({"store": False}, False), ({}, False)])
+async def test_session_is_kept_only_with_store(store: dict[str, Any], kept: bool) -> None:
+    """The API's default is false."""
+    async with session(**store) as (server, _):
+        assert server.call.stored is kept
+
+
+async def test_usage_is_reported_while_the_session_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_call, "USAGE_S", 0.01)
+    async with session() as (_, socket):
+        for _ in range(2):
+            event = await socket.until("session.usage.updated")
+            assert event["usage"]["seconds"] >= 0

@@ -17,7 +17,7 @@ from voiceagent.transports.telephony.control import ControlError, send
 from voiceagent.transports.telephony.outbound.carrier import Carrier, Delivery, Dial, NotGenuine
 from voiceagent.transports.telephony.outbound.config import OutboundConfig
 from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
-from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall, Status
+from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
 from voiceagent.transports.telephony.outbound.store import DAY_S, OutboundStore
 from voiceagent.transports.telephony.stream.public_url import websocket_url
 
@@ -29,13 +29,17 @@ CHECK_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class DialOrder:
-    """A wish for a call. provider: "" for the default one. Others as in `OutboundCall`."""
+    """A wish for a call. provider: "" for the default one. brief, joins: of a warm transfer. Others as in
+    `OutboundCall`.
+    """
 
     to: str
     agent: str = ""
     reason: str = ""
     provider: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
+    brief: str = ""
+    joins: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,9 @@ class Dialer:
             order.parameters,
             created_s=now_s,
             changed_s=now_s,
+            brief=order.brief,
+            joins=order.joins,
+            joining=Joining.BRIEFING if order.joins else Joining.NONE,
         )
 
     async def dial(self, call: OutboundCall) -> OutboundCall:
@@ -188,9 +195,20 @@ class Dialer:
         self._publish_change(before, after)
         return after
 
-    async def end(self, call_id: str, cause: str = "") -> None:
-        """Record that the agent's call is over."""
-        await self._report(call_id, Status.COMPLETED, cause)
+    async def change_transfer(
+        self, call_id: str, change: Callable[[OutboundCall], OutboundCall | None]
+    ) -> OutboundCall | None:
+        """Change the warm transfer of a call. Return the call, None if `change` did. Raise OSError."""
+        _, after = await asyncio.to_thread(self.store.change, call_id, change)
+        return after
+
+    async def end_stream(self, call_id: str) -> None:
+        """Record that the agent's call is over. A colleague who was connected to a caller speaks on,
+        until the provider reports the end.
+        """
+        call = await self.find(call_id)
+        if call is None or call.joining is not Joining.JOINED:
+            await self._report(call_id, Status.COMPLETED, "")
 
     async def run(self) -> None:
         """Look for calls without a report, and for old ones, until cancelled."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from voiceagent.transports.telephony.outbound.policies.limits import HOUR_S, DialLimits, DialRefused
-from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall, Status
+from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
 
 BUSY_S = 5.0
 """Maximum wait for another process's transaction."""
@@ -171,7 +171,9 @@ def save(database: sqlite3.Connection, call: OutboundCall) -> None:
 def to_call(document: str) -> OutboundCall:
     """Parse the stored form of a call."""
     fields: dict[str, Any] = json.loads(document)
-    return OutboundCall(**{**fields, "status": Status(fields["status"])})
+    return OutboundCall(
+        **{**fields, "status": Status(fields["status"]), "joining": Joining(fields.get("joining", ""))}
+    )
 
 
 def _to_text(call: OutboundCall) -> str:

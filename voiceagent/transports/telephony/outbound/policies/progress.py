@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from voiceagent.session.agent import TransferFailure
+
 UNREPORTED_S = 60.0
 """Time after ringing should have ended, after which a call without a report counts as failed."""
 
@@ -36,6 +38,19 @@ class Status(StrEnum):
         return self.is_final and self is not Status.COMPLETED
 
 
+class Joining(StrEnum):
+    """Progress of a warm transfer. BRIEFING: the colleague is called or briefed. JOINING: the provider is
+    asked to connect both calls. WITHDRAWN: the caller left before.
+    """
+
+    NONE = ""
+    BRIEFING = "briefing"
+    JOINING = "joining"
+    JOINED = "joined"
+    FAILED = "failed"
+    WITHDRAWN = "withdrawn"
+
+
 _ORDER = (Status.QUEUED, Status.RINGING, Status.ANSWERED)
 
 
@@ -46,7 +61,9 @@ class OutboundCall:
     call_id: id of the request, and of the agent's call once it is answered. caller: the number shown to the
     person called. agent: its name, "" for the usual one. parameters: metadata for the agent. line_call: the
     provider's id, "" while unknown. cause: the reason for the status, in the provider's words. created_s,
-    changed_s: Unix seconds. connected: the provider's audio stream has connected, which it may once.
+    changed_s: Unix seconds. connected: the provider's audio stream has connected, which it may once. brief:
+    text for the colleague of a warm transfer. joins: the provider's id of the call that waits for the
+    colleague. joining: progress of that transfer.
     """
 
     call_id: str
@@ -62,6 +79,9 @@ class OutboundCall:
     created_s: float = 0.0
     changed_s: float = 0.0
     connected: bool = False
+    brief: str = ""
+    joins: str = ""
+    joining: Joining = Joining.NONE
 
     def apply_report(self, status: Status, cause: str, now_s: float) -> OutboundCall:
         """Return the call after a report. It is unchanged if the report brings nothing new."""
@@ -84,9 +104,30 @@ class OutboundCall:
 
     def connect(self, now_s: float) -> OutboundCall | None:
         """Return the call with its audio stream connected, None if a stream may not connect now."""
-        if self.connected or self.status.is_final:
+        if self.connected or self.status.is_final or self.joining is Joining.WITHDRAWN:
             return None
         return replace(self.apply_report(Status.ANSWERED, "", now_s), connected=True)
+
+    def start_joining(self) -> OutboundCall | None:
+        """Return the call of a briefed colleague who is now connected; None if the caller has left."""
+        return replace(self, joining=Joining.JOINING) if self.joining is Joining.BRIEFING else None
+
+    def withdraw(self) -> OutboundCall | None:
+        """Return the call of a colleague who is no longer needed; None if the calls are being joined."""
+        return replace(self, joining=Joining.WITHDRAWN) if self.joining is Joining.BRIEFING else None
+
+    def with_joining(self, state: Joining) -> OutboundCall:
+        """Return the call with this progress of its transfer."""
+        return replace(self, joining=state)
+
+    @property
+    def transfer_failure(self) -> TransferFailure | None:
+        """Reason why the colleague was not connected; None while it may still happen."""
+        if self.joining is Joining.FAILED:
+            return "failed"
+        if self.joining is not Joining.BRIEFING or not self.status.is_final:
+            return None
+        return _FAILURES.get(self.status, "failed")
 
     def to_json(self) -> dict[str, Any]:
         """Return the call as the API and webhooks show it."""
@@ -106,6 +147,13 @@ class OutboundCall:
             "created_at": int(self.created_s),
             "changed_at": int(self.changed_s),
         }
+
+
+_FAILURES: Mapping[Status, TransferFailure] = {
+    Status.BUSY: "busy",
+    Status.NO_ANSWER: "no_answer",
+    Status.COMPLETED: "declined",  # hung up while briefed
+}
 
 
 def _next(current: Status, reported: Status) -> Status:

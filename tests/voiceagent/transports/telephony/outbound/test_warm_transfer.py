@@ -1,0 +1,172 @@
+"""Warm transfers through each provider: the colleague is called, briefed, and connected to the caller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from outbound_server import TO, OutboundServer, outbound_server
+from phone_caller import PhoneCaller, calling
+from phone_lines import Provider
+from scripted_call import ScriptedCall
+from simulated_carriers import CARRIERS, PUBLIC_URL, Asked, SimulatedCarrier, running
+
+from voiceagent.conversation.events import HangUpRequested, SpeechRequested
+from voiceagent.session.agent import TransferFailed
+
+BRIEF = "Ann calls about order 17, which is late."
+CONNECTS = {"twilio": "<Conference", "telnyx": "bridge", "plivo": "conference", "vonage": "conversation"}
+
+
+@pytest.fixture(params=CARRIERS, ids=lambda kind: kind.name)
+async def carrier(request: pytest.FixtureRequest) -> AsyncIterator[SimulatedCarrier]:
+    async with running(request.param) as carrier:
+        yield carrier
+
+
+@pytest.fixture
+async def server(carrier: SimulatedCarrier, tmp_path: Path) -> AsyncIterator[OutboundServer]:
+    async with outbound_server(carrier, tmp_path) as server:
+        yield server
+
+
+@asynccontextmanager
+async def stream(server: OutboundServer, url: str) -> AsyncIterator[PhoneCaller]:
+    """A stream of the provider to this public URL."""
+    line: Provider = server.carrier.line()
+    if server.carrier.name == "vonage":  # whose calls have an id only if a header passes it on
+        start = str(line.start()[0]).replace('"room":"12"', '"call_uuid":"caller-1"')
+        line.start = lambda: [start]  # type: ignore[method-assign]
+    address = url.replace(PUBLIC_URL.replace("https", "wss"), f"ws://127.0.0.1:{server.port}")
+    async with calling(line, address, headers=server.carrier.handshake(url)) as caller:
+        yield caller
+
+
+@asynccontextmanager
+async def transferring(
+    server: OutboundServer, number: str = TO
+) -> AsyncIterator[tuple[PhoneCaller, ScriptedCall, asyncio.Task[None]]]:
+    """A caller whose agent transfers them, with a brief."""
+    url = f"{PUBLIC_URL.replace('https', 'wss')}/telephony/{server.carrier.name}"
+    async with stream(server, url) as caller:
+        await caller.until(lambda: server.calls and server.call.line is not None)
+        call = server.call
+        assert call.line is not None
+        transfer = asyncio.create_task(call.line.transfer(number=number, brief=BRIEF))
+        yield caller, call, transfer
+        transfer.cancel()
+
+
+async def asked(server: OutboundServer, count: int) -> list[Asked]:
+    async with asyncio.timeout(30):
+        while len(server.carrier.asked) < count:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    return server.carrier.asked
+
+
+async def report(server: OutboundServer, status: str) -> str:
+    answer = await server.provider.post(server.carrier.event(server.carrier.asked[0], status))
+    assert answer.is_success, answer.text
+    return answer.text
+
+
+@asynccontextmanager
+async def briefed(server: OutboundServer) -> AsyncIterator[tuple[PhoneCaller, ScriptedCall]]:
+    """The colleague, who has answered and is being briefed."""
+    (order,) = await asked(server, 1)
+    url = server.carrier.stream_url(order, await report(server, "answered"))
+    async with stream(server, url) as colleague:
+        await colleague.until(lambda: len(server.calls) == 2 and server.call.posted)
+        yield colleague, server.call
+
+
+def is_ended(server: OutboundServer, request: Asked, line_call: str) -> bool:
+    """True if this request ends the provider's call."""
+    text = f"{request.path} {request.fields}"
+    ends: dict[str, Any] = {"twilio": "completed", "telnyx": "hangup", "vonage": "hangup", "plivo": line_call}
+    return line_call in request.path and ends[server.carrier.name] in text
+
+
+async def test_a_briefed_colleague_is_connected_to_the_caller(server: OutboundServer) -> None:
+    async with transferring(server) as (_, _, transfer), briefed(server) as (colleague, call):
+        speech, leave = call.posted
+        assert speech == SpeechRequested(BRIEF, interruptible=False)
+        assert isinstance(leave, HangUpRequested)
+        assert call.greeted is False
+        assert call.offered == ()
+        assert len(server.carrier.asked) == 1, "nobody is connected before the brief was heard"
+        call.hung_up = "the colleague was briefed"
+        call.over.set()
+        legs = 1 if server.carrier.name == "telnyx" else 2
+        requests = await asked(server, 1 + legs)
+        for request in requests[1:]:
+            assert CONNECTS[server.carrier.name] in f"{request.path} {request.fields}"
+        await colleague.until(lambda: call.closed is not None)
+        await asyncio.sleep(0.5)
+        assert not transfer.done(), "the provider ends the caller's stream"
+        assert len(requests) == 1 + legs, "the colleague's call goes on"
+        assert server.statuses[-1] == "answered"
+
+
+@pytest.mark.parametrize("status", ["busy", "no_answer"])
+async def test_a_colleague_who_does_not_answer_is_a_typed_reason(server: OutboundServer, status: str) -> None:
+    async with transferring(server) as (_, call, transfer):
+        await asked(server, 1)
+        await report(server, status)
+        with pytest.raises(TransferFailed, match="the caller is still there") as failed:
+            await asyncio.wait_for(transfer, 10)
+        assert failed.value.reason == status
+        assert call.closed is None
+
+
+async def test_a_colleague_who_hangs_up_while_briefed_has_declined(server: OutboundServer) -> None:
+    async with transferring(server) as (_, call, transfer):
+        async with briefed(server):
+            pass
+        with pytest.raises(TransferFailed) as failed:
+            await asyncio.wait_for(transfer, 10)
+        assert failed.value.reason == "declined"
+        assert call.closed is None
+
+
+async def test_a_call_that_the_provider_refuses_is_a_failed_transfer(server: OutboundServer) -> None:
+    server.carrier.refuses = True
+    async with transferring(server) as (_, _, transfer):
+        with pytest.raises(TransferFailed, match="no permission") as failed:
+            await asyncio.wait_for(transfer, 10)
+        assert failed.value.reason == "failed"
+
+
+async def test_calls_that_the_provider_does_not_connect_are_a_failed_transfer(server: OutboundServer) -> None:
+    async with transferring(server) as (_, _, transfer), briefed(server) as (_, call):
+        server.carrier.refuses = True
+        call.hung_up = "the colleague was briefed"
+        call.over.set()
+        with pytest.raises(TransferFailed) as failed:
+            await asyncio.wait_for(transfer, 10)
+        assert failed.value.reason == "failed"
+
+
+async def test_the_allow_list_holds_for_the_colleague(server: OutboundServer) -> None:
+    async with transferring(server, "+19005550100") as (_, _, transfer):
+        with pytest.raises(TransferFailed, match=r"outbound\.allow") as failed:
+            await asyncio.wait_for(transfer, 10)
+        assert failed.value.reason == "failed"
+    assert server.carrier.asked == []
+
+
+async def test_a_caller_who_leaves_ends_the_ringing_call_of_the_colleague(server: OutboundServer) -> None:
+    async with transferring(server) as (_, _, transfer):
+        (order,) = await asked(server, 1)
+        await report(server, "ringing")
+        transfer.cancel()  # as the session cancels its tools when the caller hangs up
+        _, end = await asked(server, 2)
+        assert is_ended(server, end, order.line_call)
+        url = server.carrier.stream_url(order, await report(server, "answered"))
+        with pytest.raises(Exception, match="403"):
+            async with stream(server, url):
+                pass
