@@ -4,7 +4,7 @@ The client is assumed to play from the first frame without a break while it has 
 playback waits for the next frame. So one number suffices: when the client will have played everything sent. A
 transport that learns what was played adds a second number, how far the client is behind that. It corrects
 what was played, not the pace: reports are late by a round trip, and a client that was sent less on their
-account would run dry.
+account would run dry. If other audio is sent between its frames (`follow`), a list of these gaps is kept.
 
 The default lead is short. Sent frames can be neither ducked nor taken back, so an interruption waits for the
 lead on top of its detection; 60 ms still cover a busy event loop. A transport that can drop what it sent
@@ -80,6 +80,8 @@ class Playout:
         self._sent_samples = 0
         self._played_out_at_s: float | None = None  # when the client should have played all sent audio
         self._behind_s = 0.0  # how much later it really has, by its own reports
+        self._busy_until_s = -math.inf  # the same with other audio, see `follow`
+        self._gaps: list[tuple[float, float]] = []  # other audio between two frames, in order
         self._played_at_stop_s: float | None = None
         self._complete = False
         self._gain = self._target_gain = 1.0
@@ -94,6 +96,19 @@ class Playout:
     def unsent_s(self) -> float:
         """Seconds of audio queued."""
         return (self._queued_samples - self._sent_samples) / self._rate_hz
+
+    @property
+    def sent_until_s(self) -> float:
+        """Time at which the client should have played all sent audio; -inf if none was sent."""
+        return -math.inf if self._played_out_at_s is None else self._played_out_at_s
+
+    @property
+    def has_frame(self) -> bool:
+        """True if a frame is ready to be sent once it is due."""
+        if self._held:
+            return False
+        waiting = self._queued_samples - self._sent_samples
+        return waiting >= self._frame_samples or (self._complete and waiting > 0)
 
     @property
     def all_sent(self) -> bool:
@@ -123,7 +138,7 @@ class Playout:
     def due(self, now_s: float) -> list[Samples]:
         """Return the frames to send now, each `frame_s` long; the last one of a response is zero-padded."""
         frames = []
-        while self._has_frame() and self._frame_due_s(now_s) <= now_s + _TOLERANCE_S:
+        while self.has_frame and self._frame_due_s(now_s) <= now_s + _TOLERANCE_S:
             frames.append(self._send_frame(now_s))
         return frames
 
@@ -132,11 +147,23 @@ class Playout:
 
         None if only more audio can change anything.
         """
-        if self._has_frame():
+        if self.has_frame:
             return self._frame_due_s(now_s)
         if self.all_sent and not self.all_played(now_s):
             return now_s + self._unplayed_s(now_s)
         return None
+
+    def follow(self, until_s: float) -> None:
+        """Play the next frame after other audio, which the client should have played at `until_s`. This
+        response's own frames may be included.
+        """
+        self._busy_until_s = max(self._busy_until_s, until_s)
+
+    def dropped_s(self, now_s: float) -> float:
+        """Return the seconds of audio that a client drops if it clears its buffer now, other audio
+        included.
+        """
+        return max(0.0, self._busy_until_s + self._behind_s - now_s, self.sent_s - self.played_s(now_s))
 
     def stop(self, now_s: float) -> float:
         """Drop unsent audio and return `played_s`. The transport drops audio that was sent but not played."""
@@ -151,7 +178,11 @@ class Playout:
         """Correct the playback position: the client has played `played_s` by now."""
         if self._played_out_at_s is not None:
             unplayed_s = self.sent_s - min(max(played_s, 0.0), self.sent_s)
-            self._behind_s = now_s + unplayed_s - self._played_out_at_s
+            due_s = self._played_out_at_s - unplayed_s
+            for begin_s, end_s in reversed(self._gaps):
+                if due_s <= end_s + _TOLERANCE_S:  # a report comes at the end of a frame
+                    due_s -= end_s - begin_s
+            self._behind_s = now_s - due_s
 
     def duck(self) -> None:
         """Lower the gain from the next frame on, gliding within that frame."""
@@ -171,25 +202,27 @@ class Playout:
         if self._played_out_at_s is None:
             return 0.0
         by_reports_s = self.sent_s - self._reports.max_played_s(now_s)
-        return max(0.0, self._played_out_at_s + self._behind_s - now_s, by_reports_s)
-
-    def _has_frame(self) -> bool:
-        if self._held:
-            return False
-        waiting = self._queued_samples - self._sent_samples
-        return waiting >= self._frame_samples or (self._complete and waiting > 0)
+        unplayed_s = self._played_out_at_s + self._behind_s - now_s
+        if self._gaps:
+            at_s = now_s - self._behind_s
+            unplayed_s -= sum(max(0.0, end_s - max(begin_s, at_s)) for begin_s, end_s in self._gaps)
+        return max(0.0, unplayed_s, by_reports_s)
 
     def _frame_due_s(self, now_s: float) -> float:
-        if self._played_out_at_s is None:
-            return now_s
-        return max(now_s, self._played_out_at_s - self._least_s)
+        return max(now_s, self._busy_until_s - self._least_s)
 
     def _send_frame(self, now_s: float) -> Samples:
         samples = self._pop_frame()
         if self._played_out_at_s is None or now_s > self._played_out_at_s:  # the client has run dry
-            self._played_out_at_s = now_s
+            begins_s = now_s
+        else:
+            begins_s = self._played_out_at_s
+        if self._busy_until_s > begins_s:
+            if self._played_out_at_s is not None:
+                self._gaps.append((self._played_out_at_s, self._busy_until_s))
+            begins_s = self._busy_until_s
         self._sent_samples += len(samples)
-        self._played_out_at_s += len(samples) / self._rate_hz
+        self._played_out_at_s = self._busy_until_s = begins_s + len(samples) / self._rate_hz
         if len(samples) < self._frame_samples:
             samples = np.concatenate((samples, np.zeros(self._frame_samples - len(samples), np.int16)))
         return self._with_gain(samples)

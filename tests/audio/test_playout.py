@@ -361,3 +361,68 @@ def test_the_last_report_of_a_healthy_remote_is_not_waited_for():
     run(playout, 0.0, 10.0)
     reports.take(10.0 - UNREPORTED_S, 9.5)
     assert playout.all_played(10.0 + FRAME_S)
+
+
+class Client:
+    """A client that plays all audio in the order in which it came: speech, and other audio between."""
+
+    def __init__(self) -> None:
+        self.until_s = 0.0
+        self.speech: list[tuple[float, float]] = []
+
+    def receive(self, now_s: float, seconds: float, speech: bool) -> None:
+        begin_s = max(now_s, self.until_s)
+        self.until_s = begin_s + seconds
+        if speech:
+            self.speech.append((begin_s, self.until_s))
+
+    def played_s(self, now_s: float) -> float:
+        """Return the seconds of speech that were played by now."""
+        return sum(max(0.0, min(end_s, now_s) - begin_s) for begin_s, end_s in self.speech)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["speak", "other", "wait", "hold", "restore"]), st.floats(0.0, 0.15)),
+        min_size=1,
+        max_size=60,
+    )
+)
+def test_what_was_played_is_exact_with_other_audio_between_the_frames(moves: list[tuple[str, float]]):
+    playout, client, now_s = Playout(RATE_HZ, FRAME_S, LEAD_S), Client(), 10.0
+    for move, seconds in moves:
+        if move == "speak":
+            playout.queue(sound(0.1))
+        elif move == "other":
+            client.receive(now_s, FRAME_S, speech=False)
+        elif move == "hold":
+            playout.hold()
+        elif move == "restore":
+            playout.restore()
+        playout.follow(client.until_s)
+        for frame in playout.due(now_s):
+            client.receive(now_s, len(frame) / RATE_HZ, speech=True)
+        now_s += seconds
+        assert playout.played_s(now_s) == pytest.approx(client.played_s(now_s), abs=1e-9)
+    assert playout.dropped_s(now_s) == pytest.approx(max(0.0, client.until_s - now_s), abs=1e-9)
+
+
+def test_speech_after_other_audio_is_played_when_that_is_over():
+    playout = playing(0.02)
+    playout.follow(100.06)
+    assert len(playout.due(100.02)) == 1, "the lead counts the other audio"
+    assert playout.played_s(100.06) == pytest.approx(0.0)
+    assert playout.played_s(100.07) == pytest.approx(0.01)
+    assert playout.next_due_s(100.07) == pytest.approx(100.08)
+
+
+def test_a_report_corrects_the_position_across_other_audio():
+    playout = playing(0.02, finished=False)
+    playout.due(100.0)
+    playout.follow(100.1)  # other audio from 100.02 to 100.1
+    playout.queue(sound(0.02))
+    playout.due(100.08)
+    # the client is 50 ms late: at 100.07 it has just played the first frame
+    playout.reported(0.02, 100.07)
+    assert playout.played_s(100.15) == pytest.approx(0.02)
+    assert playout.played_s(100.16) == pytest.approx(0.03)

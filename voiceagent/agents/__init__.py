@@ -10,8 +10,8 @@ class Orders(Agent):
 """
 
 from voiceagent.agents.agent import Agent
-from voiceagent.agents.call import AgentCall, Said
+from voiceagent.agents.call import AgentCall, BackgroundSound, Said
 from voiceagent.agents.tools import tool
 from voiceagent.session.agent import ToolFailed, TransferFailed
 
-__all__ = ["Agent", "AgentCall", "Said", "ToolFailed", "TransferFailed", "tool"]
+__all__ = ["Agent", "AgentCall", "BackgroundSound", "Said", "ToolFailed", "TransferFailed", "tool"]

@@ -24,6 +24,8 @@ class Agent:
         instructions: The system prompt, or a method that returns it; the method runs again after every turn
             and tool call.
         greeting: The agent's first words, in a new call or after a hand-over; "" waits for the caller.
+        typing_sound: Played while a tool runs: "typing", another built-in sound, or the path of an audio
+            file; "" for none.
         leave_message: Spoken to a voicemail that answers an outbound call; "" hangs up instead.
         voice: A voice of the synthesizer, or a name in its table `voices`; None for the one in use.
     """
@@ -32,6 +34,7 @@ class Agent:
     greeting: str = ""
     voice: str | None = None
     leave_message: str = ""
+    typing_sound: str = ""
     tools: ClassVar[tuple[ToolMethod, ...]] = ()
     _call: AgentCall | None = None
 

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from audio.clips import check_sound
 from llmcore.text.whole_characters import join_surrogates
 from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.capture.dialogue import Dialogue
@@ -141,6 +143,30 @@ class AgentCall:
         if guidance.strip():
             self._do(self._post, ReplyRequested(join_surrogates(guidance)))
 
+    def background(self, sound: str | Path, *, volume_db: float = 0.0) -> BackgroundSound:
+        """Play a sound beside speech, again and again, until it is stopped or the call ends:
+
+            with self.call.background("hold"):
+                order = await self.find_order()
+
+        It is quieter while the agent speaks, does not interrupt or answer anything, and is in the recording.
+        A WebSocket of the Realtime API has no audio outside of responses: nothing is heard there.
+
+        Args:
+            sound: "hold" (a soft melody), "typing", "room" (the tone of an office), or the path of an audio
+                file of up to 10 minutes.
+            volume_db: Volume relative to the file's, -60 to 0.
+
+        Returns:
+            The sound, which has begun; `stop()`, or the end of a `with`, ends it.
+
+        Raises:
+            ValueError: There is no such sound or volume.
+        """
+        if isinstance(volume_db, bool) or not -60 <= volume_db <= 0:
+            raise ValueError(f"background(volume_db={volume_db!r}); allowed: -60 to 0")
+        return BackgroundSound(check_sound(sound), 10 ** (volume_db / 20), self._does, self._do)
+
     def hand_over(self, agent: Agent | type[Agent]) -> None:
         """Hand the call to another agent, with its instructions, tools and voice. It knows the
         conversation so far.
@@ -271,6 +297,42 @@ class AgentCall:
             what(argument)
         else:
             self._loop.call_soon_threadsafe(what, argument)
+
+
+class BackgroundSound:
+    """A sound beside speech, see `AgentCall.background`. It begins when it is created."""
+
+    def __init__(
+        self,
+        name: str,
+        volume: float,
+        does: Callable[[], AgentDoes | None],
+        do: Callable[[Callable[[Any], None], Any], None],
+    ) -> None:
+        self._does = does
+        self._do = do
+        self._number: int | None = None
+        do(self._start, (name, volume))
+
+    def stop(self) -> None:
+        """Fade the sound out. A second call does nothing."""
+        self._do(self._stop, None)
+
+    def __enter__(self) -> BackgroundSound:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _start(self, sound: tuple[str, float]) -> None:
+        does = self._does()
+        if does is not None:
+            self._number = does.start_sound(*sound)
+
+    def _stop(self, _: None) -> None:
+        does, number, self._number = self._does(), self._number, None
+        if does is not None and number is not None:
+            does.stop_sound(number)
 
 
 def no_call() -> AgentCall:

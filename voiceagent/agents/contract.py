@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from audio.clips import check_sound
+
 _OWN = ("call", "prompt", "tools")
 """Attributes of `Agent` that subclasses must not override."""
 
@@ -40,6 +42,11 @@ def check_agent(kind: type, base: type) -> None:
             f"{kind.__name__}.instructions: async; allowed: a text or a plain method, which is asked "
             "again after on_call_began: what has to be waited for belongs there"
         )
+    if sound := getattr(kind, "typing_sound", ""):
+        try:
+            check_sound(sound)
+        except ValueError as error:
+            raise WrongAgent(f"{kind.__name__}.typing_sound: {error}") from error
     if inspect.isroutine(getattr(kind, "greeting", "")):
         raise WrongAgent(f"{kind.__name__}.greeting: a method; allowed: a text, or a property that gives one")
 

@@ -14,6 +14,7 @@ from weakref import ref
 import structlog
 from pydantic_core import PydanticSerializationError, to_json
 
+from audio.clips import check_sound
 from llmcore.text.whole_characters import join_surrogates
 from voiceagent.agents.agent import Agent, greeting_of
 from voiceagent.agents.call import AgentCall, Said, actions_done, no_call
@@ -82,6 +83,17 @@ class RunningAgent:
     def waits_for_answer(self) -> bool:
         """True if the agent has a message for a voicemail, or a hook of its own."""
         return bool(self._agent.leave_message) or type(self._agent).on_answered is not Agent.on_answered
+
+    @property
+    def typing_sound(self) -> str:
+        """Sound while a tool runs, "" for none. An instance's own one may be wrong: that is logged, and plays
+        nothing.
+        """
+        try:
+            return check_sound(self._agent.typing_sound) if self._agent.typing_sound else ""
+        except (Exception, SystemExit) as error:  # user code, if it is a property
+            self._failed("typing_sound", error)
+            return ""
 
     @property
     def agent(self) -> Agent:

@@ -237,9 +237,9 @@ class CallFiles:
 
     def _write_entry(self, queued: ResponseStopped | Entry) -> None:
         match queued:
-            case ResponseStopped(response_id, played_s):
+            case ResponseStopped(response_id, played_s, dropped_s):
                 if self._sound is not None:
-                    self._sound.stopped(response_id, played_s)
+                    self._sound.stopped(response_id, played_s, dropped_s)
             case CallEnded():
                 self.over = True
                 if self._sound is not None:

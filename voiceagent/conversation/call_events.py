@@ -54,12 +54,19 @@ class AudioStarted:
     response_id: str
 
 
+BACKGROUND = "background"
+"""Name, in place of a response's id, of output audio that is no speech: music on hold, typing."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResponseStopped:
-    """The client was told to drop unplayed audio of a response, of which it has played `played_s` seconds."""
+    """The client was told to drop unplayed audio of a response, of which it has played `played_s` seconds.
+    dropped_s: audio that it dropped, with sounds beside the speech; None if there were no such sounds.
+    """
 
     response_id: str
     played_s: float
+    dropped_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

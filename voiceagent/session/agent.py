@@ -167,6 +167,12 @@ class AgentDoes(Protocol):
     def post(self, event: AgentEvent) -> None:
         """Post an event of the agent's code."""
 
+    def start_sound(self, name: str, volume: float) -> int:
+        """Play a sound beside speech; see `Background.start`."""
+
+    def stop_sound(self, number: int) -> None:
+        """Stop a sound."""
+
     def take_over(
         self, agent: str, tools: Sequence[OfferedTool], instructions: str, voice: str | None = None
     ) -> None:
@@ -185,6 +191,10 @@ class AgentCode(Protocol):
     @property
     def waits_for_answer(self) -> bool:
         """True if the agent distinguishes who answers an outbound call, before it speaks."""
+
+    @property
+    def typing_sound(self) -> str:
+        """Sound while a tool runs, "" for none; see `audio.clips.check_sound`."""
 
     def join(self, call: AgentDoes) -> None:
         """Bind this agent to a call and take it over."""

@@ -20,6 +20,7 @@ from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode, Line, OfferedTool, Pressed
+from voiceagent.session.background import Background
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.mcp import configured_tools
 from voiceagent.session.publishing import CallPublisher, Subscriptions
@@ -41,11 +42,13 @@ STALL_REASON = "no sound came from the caller, and then all that was late"
 class BaseCall(ABC):
     """One call: its subscribers, the capabilities of its line, its tools, and its end.
 
-    A subclass makes the responses: it sets `_monitor`, handles events in `post` and audio in
+    A subclass makes the responses: it sets `_monitor` and `background`, handles events in `post` and audio in
     `_push_audio`, and ends its work in `_take_gone` and `_stop`.
     """
 
     _monitor: CallMonitor
+    background: Background
+    """Sounds beside the agent's speech."""
     takes_turns: ClassVar[bool] = True
     """False if another server decides about turns."""
 
@@ -129,6 +132,14 @@ class BaseCall(ABC):
     def _awaits_silence(self) -> bool:
         """True if silence of the caller would change anything now."""
         return False
+
+    def start_sound(self, name: str, volume: float) -> int:
+        """Play a sound beside speech. Return its number."""
+        return self.background.start(name, volume)
+
+    def stop_sound(self, number: int) -> None:
+        """Stop a sound."""
+        self.background.stop(number)
 
     @property
     @abstractmethod

@@ -135,6 +135,9 @@ class Client(Notified, Protocol):
     cannot send at once.
 
     A client that does not read fills the transport's bounded queue; the transport then ends the call.
+
+    A client whose protocol has no audio outside of responses says so by an attribute `only_speech`, which is
+    True: it gets no sounds beside speech (see `plays_sounds`).
     """
 
     def play(self, response_id: str, frame: Samples) -> None:
@@ -147,6 +150,11 @@ class Client(Notified, Protocol):
 
     def report(self, turn: TurnReport) -> None:
         """Report the stages of a turn, if the client asked for them."""
+
+
+def plays_sounds(client: Client) -> bool:
+    """Return True if a client plays audio outside of responses."""
+    return not getattr(client, "only_speech", False)
 
 
 OpenCall = Callable[[str, Client, str], Call]

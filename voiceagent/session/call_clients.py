@@ -19,7 +19,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.call import Client
+from voiceagent.session.call import Client, plays_sounds
 
 log = structlog.get_logger()
 
@@ -59,6 +59,11 @@ class CallClients:
         self._playing: str | None = None
         self._responses: dict[str, list[Notification]] = {}
         self._held: list[Callable[[], None]] = []
+
+    @property
+    def only_speech(self) -> bool:
+        """See `Client`."""
+        return not plays_sounds(self.own)
 
     def __len__(self) -> int:
         """Return the number of attached sidebands."""

@@ -19,7 +19,8 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.client_requests import CLIP_HZ
 from voiceagent.conversation.settings import USUAL_VOICE, CallSettings
 from voiceagent.session.agent import AgentCode
-from voiceagent.session.call import Client
+from voiceagent.session.background import Background
+from voiceagent.session.call import Client, plays_sounds
 from voiceagent.session.call_monitor import CallMonitor, EndCall
 from voiceagent.session.deadlines import Awaited
 from voiceagent.session.listening import Listener
@@ -33,6 +34,7 @@ from voiceagent.session.speaking import PlayFrame, Speaker
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.turn_stamps import TurnStamps
+from voiceagent.session.typing_sound import TypingSound
 from voiceagent.telemetry.call_ids import CallIds
 
 FILLER_AT_ONCE_S = 0.2
@@ -69,9 +71,14 @@ class CommandExecutor:
         )
         self.listener = Listener(services.hearing, services.measuring.clock, settings, post, self.monitor)
         self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s, ids)
-        play = _play_to(self.listener, client, publisher)
-        self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
-        self._backchannels = _backchannel_speaker(self.listener, client, publisher, services.speaking)
+        fill = _fill(self.listener, client, publisher)
+        self.background = Background(fill, services.speaking, self._log, plays_sounds(client))
+        play, stamps = _play_to(self.listener, client, publisher), self.stamps
+        speaking = services.speaking, post, stamps.first_frame, self.background
+        self._speaker = Speaker(play, client.clear, *speaking)
+        self._backchannels = _backchannel_speaker(
+            self.listener, client, publisher, services.speaking, self.background
+        )
         self.listener.on_voice_return = weak_callback(self._backchannels.close)
         room, find_context = self._speaker.room, None if agent is None else agent.find_context
         self._llm_work = LlmWork(
@@ -81,6 +88,10 @@ class CommandExecutor:
         measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
         told, began = weak_callback(self._tool_ended), publisher.enter_tool
         self.tools = ToolRunner(call_id, measuring, post, self.monitor, filler_after_s, told, began)
+        tools = self.tools
+        self._typing = TypingSound(
+            self.background, lambda: "" if agent is None else agent.typing_sound, lambda: tools.busy
+        )
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
         self._renamed, self._warned = set[str](), set[str]()
@@ -105,7 +116,8 @@ class CommandExecutor:
             case do.StopPlayout(response_id, interrupted_by):
                 self._log.info("response_interrupted", response=response_id, interrupted_by=interrupted_by)
                 played_s = self._speaker.stop(response_id)
-                self._publisher.publish(call_events.ResponseStopped(response_id, played_s))
+                dropped_s = self._speaker.dropped_s
+                self._publisher.publish(call_events.ResponseStopped(response_id, played_s, dropped_s))
                 self._post(ev.PlayoutStopped(response_id, played_s))
                 # dropped audio has no echo
                 self.listener.on_output_dropped()
@@ -169,6 +181,7 @@ class CommandExecutor:
         Warn, once per call, if the voice has a fixed speed, or if it does not exist. That changes nothing:
         Realtime clients name one of OpenAI's in every session.
         """
+        self.background.configure(settings)
         self._backchannels.configure(settings)
         self._reports = settings.latency_events
         self._speaker.configure(settings)
@@ -200,6 +213,8 @@ class CommandExecutor:
         self.monitor.close()
         self._speaker.close()
         self._backchannels.close()
+        self.background.close()
+        self._typing.close()
         await self._llm_work.close()
         await self.listener.close()
         await self.mcp.close()
@@ -209,6 +224,7 @@ class CommandExecutor:
         match command:
             case do.RunTool(call, server, name):
                 self.tools.run(call, None if server is None else self.mcp.tool(server, name))
+                self._typing.on_tool_began()
             case do.ListMcpTools(item_id, server):
                 self.mcp.list(item_id, server)
             case do.CancelTool(call_id):
@@ -229,6 +245,7 @@ class CommandExecutor:
         self._renamed = set(renamed)
 
     def _tool_ended(self, name: str, failure: str) -> None:
+        self._typing.on_tool_ended()
         if self._agent is not None:
             self._agent.tool_ended(name, failure)
 
@@ -322,8 +339,23 @@ def _play_to(listener: Listener, client: Client, publisher: CallPublisher) -> Pl
     return play
 
 
+def _fill(listener: Listener, client: Client, publisher: CallPublisher) -> Callable[[Samples, int], None]:
+    """Return the callback for frames of sounds without speech. No voice is over such a frame."""
+
+    def fill(frame: Samples, rate_hz: int) -> None:
+        listener.on_background_frame(frame)
+        client.play("", frame)
+        publisher.on_output_audio(call_events.BACKGROUND, frame, rate_hz)
+
+    return fill
+
+
 def _backchannel_speaker(
-    listener: Listener, client: Client, publisher: CallPublisher, speaking: Speaking
+    listener: Listener,
+    client: Client,
+    publisher: CallPublisher,
+    speaking: Speaking,
+    background: Background,
 ) -> Speaker:
     """Return the speaker of audio outside of responses. It does not notify the conversation."""
 
@@ -332,4 +364,4 @@ def _backchannel_speaker(
         client.play("", frame)
         publisher.on_output_audio(name, frame, rate_hz)
 
-    return Speaker(play, client.clear, speaking, lambda event: None, lambda name, at_s: None)
+    return Speaker(play, client.clear, speaking, lambda event: None, lambda name, at_s: None, background)

@@ -236,6 +236,11 @@ class Listener:
         if self._echo is not None:
             self._echo.play(frame)
 
+    def on_background_frame(self, frame: Samples) -> None:
+        """Record a frame of sounds without speech: a source of echo, over which no voice interrupts."""
+        if self._echo is not None:
+            self._echo.play(frame)
+
     def on_output_dropped(self) -> None:
         """Record that sent audio of the agent was dropped before it was played."""
         if self._echo is not None:

@@ -93,7 +93,7 @@ class Session(BaseCall):
         self._executor = CommandExecutor(
             self._log_ids, services, settings, client, post, weak_callback(self._end), self._publisher, agent
         )
-        self._monitor = self._executor.monitor
+        self._monitor, self.background = self._executor.monitor, self._executor.background
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
         self._tool_times = ToolTimes(services.measuring)
         listener = self._listener

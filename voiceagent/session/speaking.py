@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -12,12 +13,11 @@ from audio.playout import Playout, Reports
 from audio.resample import Resampler
 from voiceagent.conversation.events import Event, PlayoutPlayed, PlayoutSent
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.background import FRAME_S, Background
 from voiceagent.session.services import Speaking
 
 AHEAD_S = 4.0
 """Maximum seconds of audio that wait to be sent; beyond it synthesis pauses."""
-FRAME_S = 0.02
-"""Length of a frame, unless the settings of the call say otherwise."""
 _NOTHING: Samples = np.zeros(0, np.int16)
 
 PlayFrame = Callable[[str, Samples, int], None]
@@ -30,7 +30,8 @@ class Speaker:
     Frames of 20 ms are sent `lead_s` ahead of real time; longer ones earlier by the difference, so that
     the event loop may be as late for them.
 
-    first_frame: called with the response's id and the time when its first frame is sent.
+    first_frame: called with the response's id and the time when its first frame is sent. background: sounds
+    beside the speech, shared by all speakers of the call.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Speaker:
         speaking: Speaking,
         post: Callable[[Event], None],
         first_frame: Callable[[str, float], None],
+        background: Background,
     ) -> None:
         self._play_frame = play_frame
         self._clear = clear
@@ -49,6 +51,8 @@ class Speaker:
         self._clock = speaking.pacer.clock
         self._post = post
         self._first_frame = first_frame
+        self._background = background
+        background.add_speaker(self)
         self._tick: int | None = None
         self._room = asyncio.Event()
         self._room.set()
@@ -58,6 +62,7 @@ class Speaker:
         self._resampler: Resampler | None = None
         self._sent = False
         self._ducked = self._held = False
+        self._dropped_s: float | None = None
         self._rate_hz = 24_000
         # rate of the current response, and from there to the client's, if that has changed since
         self._on_the_way = self._rate_hz, Resampler(self._rate_hz, self._rate_hz)
@@ -97,7 +102,12 @@ class Speaker:
         """
         if response_id != self._response_id or self._playout is None:
             return 0.0
-        played_s = self._playout.stop(self._clock())
+        now_s, self._dropped_s = self._clock(), None
+        if self._background.active:
+            self._playout.follow(self._background.until_s)
+            self._dropped_s = self._playout.dropped_s(now_s)
+            self._background.on_cleared()
+        played_s = self._playout.stop(now_s)
         # at the client too, which is some tens of milliseconds ahead
         self._clear()
         self._ducked = self._held = False
@@ -113,6 +123,28 @@ class Speaker:
                 self._reports.take(played_s, self._clock())
             self._playout.reported(played_s, self._clock())
             self._pump()
+
+    @property
+    def dropped_s(self) -> float | None:
+        """Seconds of audio, with the sounds beside speech, that the client dropped at the last `stop`; None
+        if there were no such sounds.
+        """
+        return self._dropped_s
+
+    @property
+    def has_frame(self) -> bool:
+        """True if a frame is ready to be sent once it is due."""
+        return self._playout is not None and self._playout.has_frame
+
+    @property
+    def sent_until_s(self) -> float:
+        """Time at which the client should have played all speech that was sent; -inf if none is."""
+        return -math.inf if self._playout is None else self._playout.sent_until_s
+
+    @property
+    def yields(self) -> bool:
+        """True if speech is ducked or held for the caller."""
+        return self._ducked or self._held
 
     @property
     def position(self) -> tuple[str, float]:
@@ -177,11 +209,19 @@ class Speaker:
             return
         now_s = self._clock()
         nothing_sent = playout.sent_s == 0  # before `due`, which counts its frames as sent
+        background = self._background
+        if background.active:
+            playout.follow(background.until_s)
         frames = playout.due(now_s)
+        if frames and background.active:
+            background.until_s = playout.sent_until_s
         if frames and nothing_sent:
             self._first_frame(response_id, now_s)
         for frame in frames:
-            self._play_frame(response_id, self._on_the_way[1].push(frame), self._rate_hz)
+            sound = self._on_the_way[1].push(frame)
+            if background.active:
+                sound = background.under(sound)
+            self._play_frame(response_id, sound, self._rate_hz)
         if playout.unsent_s > AHEAD_S:
             self._room.clear()
         else:

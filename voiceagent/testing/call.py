@@ -160,6 +160,11 @@ class TestCall:
         if self._running is not None:
             self._mocks.check(tool for agent in self._running.agents for tool in agent.tools)
 
+    @property
+    def sounds(self) -> tuple[str, ...]:
+        """The sounds that the agent plays now beside speech, in the order in which they began."""
+        return self._call.session.background.sounds
+
     def model_will(self, *steps: Step) -> None:
         """Set the model's next answers, one response per step. The call must use all. After them the model
         answers "Okay.".

@@ -155,6 +155,8 @@ class _TestSession(Session):
 class _Client:
     """The caller's client: records the agent's text."""
 
+    only_speech = True
+
     def __init__(self) -> None:
         self.words: list[str] = []
         self.failures: list[str] = []

@@ -21,14 +21,16 @@ from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.silent import SilentSynthesizer
 from voiceagent.session.agent import AgentCode
+from voiceagent.session.background import Background
 from voiceagent.session.base_call import BaseCall
-from voiceagent.session.call import Client, Ids, InputOverflow
+from voiceagent.session.call import Client, Ids, InputOverflow, plays_sounds
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.publishing import NO_SUBSCRIPTIONS, CallPublisher, Subscriptions
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.speaking import Speaker
 from voiceagent.session.tool_running import ToolRunner
+from voiceagent.session.typing_sound import TypingSound
 from voiceagent.upstream import messages
 from voiceagent.upstream.apis import WAITED, api_mark, new_api
 from voiceagent.upstream.connection import Upstream, UpstreamConnection
@@ -77,12 +79,18 @@ class UpstreamCall(BaseCall):
         play = partial(_play_frame, client, self._publisher)
         speaking = replace(services.speaking, synthesizer=SilentSynthesizer())  # at the backend's rate
         self._times = UpstreamTimes(services.measuring.clock, self._connection.spoken_at_s)
-        self._speaker = Speaker(play, client.clear, speaking, post, self._times.first_frame)
-        self._speaker.configure(settings)
+        fill = partial(_fill, client, self._publisher)
+        self.background = Background(fill, speaking, self._log, plays_sounds(client))
+        self._speaker = Speaker(play, client.clear, speaking, post, self._times.first_frame, self.background)
+        self._configure_speaking(settings)
         measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
         on_tool_ended, on_tool_began = weak_callback(self._tool_ended), self._publisher.enter_tool
         self._tools = ToolRunner(
             call_id, measuring, post, self._monitor, filler_after_s, on_tool_ended, on_tool_began
+        )
+        tools = self._tools
+        self._typing = TypingSound(
+            self.background, lambda: "" if agent is None else agent.typing_sound, lambda: tools.busy
         )
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
         self._heard_s = self._silent_from_s = 0.0
@@ -228,12 +236,14 @@ class UpstreamCall(BaseCall):
             case do.StopPlayout(response_id, interrupted_by):
                 self._log.info("response_interrupted", response=response_id, interrupted_by=interrupted_by)
                 played_s = self._speaker.stop(response_id)
-                self._publisher.publish(call_events.ResponseStopped(response_id, played_s))
+                dropped_s = self._speaker.dropped_s
+                self._publisher.publish(call_events.ResponseStopped(response_id, played_s, dropped_s))
                 self.post(ev.PlayoutStopped(response_id, played_s))
             case do.ConfigureSpeaking(settings):
-                self._speaker.configure(settings)
+                self._configure_speaking(settings)
             case do.RunTool(call):
                 self._tools.run(call)
+                self._typing.on_tool_began()
             case do.TurnConcluded() | do.ResponseConcluded():
                 self._concluded(command)
             case do.HangUp(reason, end_code):
@@ -241,6 +251,10 @@ class UpstreamCall(BaseCall):
                 self._end(reason, end_code)
             case _:
                 self._notify(command)
+
+    def _configure_speaking(self, settings: CallSettings) -> None:
+        self.background.configure(settings)
+        self._speaker.configure(settings)
 
     def _wait(self, wait: Wait) -> None:
         if (earlier := self._waits.get(wait.name)) is not None:
@@ -275,6 +289,7 @@ class UpstreamCall(BaseCall):
                     self._client.report(report)
 
     def _tool_ended(self, name: str, failure: str) -> None:
+        self._typing.on_tool_ended()
         if self._agent is not None:
             self._agent.tool_ended(name, failure)
 
@@ -301,6 +316,8 @@ class UpstreamCall(BaseCall):
     async def _stop(self) -> None:
         self._monitor.close()
         self._speaker.close()
+        self._typing.close()
+        self.background.close()
         for timer in self._waits.values():
             timer.cancel()
         if self._connecting is not None:
@@ -314,3 +331,9 @@ def _play_frame(
 ) -> None:
     client.play(response_id, frame)
     publisher.on_output_audio(response_id, frame, rate_hz)
+
+
+def _fill(client: Client, publisher: CallPublisher, frame: Samples, rate_hz: int) -> None:
+    """Send a frame of sounds without speech."""
+    client.play("", frame)
+    publisher.on_output_audio(call_events.BACKGROUND, frame, rate_hz)

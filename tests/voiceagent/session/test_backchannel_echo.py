@@ -90,9 +90,9 @@ class Caller(FakeClient):
             self.speech.append((type(event.event).__name__, round(event.event.at_s, 1)))
 
 
-def talk_to(mouth: Mouth, cancel: bool, use: str = "all") -> Caller:
+def talk_to(mouth: Mouth, cancel: bool, use: str = "all", sound: str = "") -> Caller:
     """The caller talks and stops in the middle of a sentence. With cancellation after a greeting, by which
-    the canceller learns the echo.
+    the canceller learns the echo. sound: played beside speech.
     """
 
     async def talked() -> Caller:
@@ -114,6 +114,8 @@ def talk_to(mouth: Mouth, cancel: bool, use: str = "all") -> Caller:
 
         line = PacedSound(hear, clock)
         session.begin()
+        if sound:
+            session.start_sound(sound, 1.0)
         await line.send(np.zeros(8 * FORMAT.rate_hz, np.int16))
         caller.speech.clear()
         await line.send(trimmed(await speak(mouth, TALK), FORMAT.rate_hz))
@@ -128,6 +130,14 @@ def test_with_it_no_backchannel_is_taken_for_the_callers_voice(mouth: Mouth):
     caller, wanted = talk_to(mouth, cancel=True), talk_to(mouth, cancel=True, use="off")
     assert caller.said and not wanted.said
     assert caller.speech == wanted.speech, "it is what the caller said, without the agent's part"
+
+
+def test_with_it_music_beside_speech_is_not_taken_for_the_callers_voice(mouth: Mouth):
+    music, wanted = (talk_to(mouth, cancel=True, use="off", sound=sound) for sound in ("hold", ""))
+    assert music.said > 5 * FORMAT.rate_hz, "the music fills the time in which nobody speaks"
+    assert [kind for kind, _ in music.speech] == [kind for kind, _ in wanted.speech]
+    for (kind, at_s), (_, wanted_s) in zip(music.speech, wanted.speech, strict=True):
+        assert abs(at_s - wanted_s) <= 0.1, kind
 
 
 def test_without_cancellation_a_backchannel_comes_back(mouth: Mouth):

@@ -6,12 +6,14 @@ from collections.abc import AsyncGenerator, Callable
 
 import numpy as np
 import pytest
+import structlog
 from call_services import speaking
 from call_settings import call_settings
 
 from audio.pcm import AudioFormat, Samples
 from audio.synthesizers import Speech
 from voiceagent.conversation.config import AgentConfig
+from voiceagent.session.background import Background
 from voiceagent.session.speaking import Speaker
 from voiceagent.session.timers import Pacer
 
@@ -30,12 +32,14 @@ async def a_speaker(
     frames: list[tuple[Samples, int]], clock: Callable[[], float], frame_s: float = 0.02
 ) -> Speaker:
     """One that gives these its frames, and their rates."""
+    services = await speaking(Mouth(), AgentConfig(filler=""), Pacer(clock))
     speaker = Speaker(
         lambda response_id, frame, rate_hz: frames.append((frame, rate_hz)),
         lambda: None,
-        await speaking(Mouth(), AgentConfig(filler=""), Pacer(clock)),
+        services,
         post=lambda event: None,
         first_frame=lambda response_id, at_s: None,
+        background=Background(lambda frame, rate_hz: None, services, structlog.get_logger()),
     )
     speaker.configure(call_settings(output_format=AudioFormat.PCM_8K, output_frame_s=frame_s))
     return speaker

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from audio.pcm import Samples
 from audio.resample import Resampler
 from voiceagent.calls.log.entries import SilentSpan, SoundSpan
+from voiceagent.conversation.call_events import BACKGROUND
 
 SILENT_S = 0.3
 """Gap in the caller's audio that may be silence; shorter ones are network jitter."""
@@ -66,9 +67,11 @@ class Placement:
             else:
                 self._caller.push(run)
 
-    def stopped(self, response_id: str, played_s: float) -> None:
-        """Remove the audio of the response after `played_s` seconds, which was dropped."""
-        self._agent.cut(response_id, played_s, self._taken)
+    def stopped(self, response_id: str, played_s: float, dropped_s: float | None = None) -> None:
+        """Remove the audio of the response after `played_s` seconds, which was dropped; or the last
+        `dropped_s`, if sounds beside the speech were sent.
+        """
+        self._agent.cut(response_id, played_s, self._taken, dropped_s)
 
     def take(self, clock_s: float) -> tuple[int, Stereo]:
         """Return the audio that will not change, [n, 2], and its first position."""
@@ -233,13 +236,15 @@ class _AgentSound:
         self._convert()
         return self.end
 
-    def cut(self, response_id: str, played_s: float, taken: int) -> None:
+    def cut(self, response_id: str, played_s: float, taken: int, dropped_s: float | None) -> None:
         """Remove unplayed audio that was not returned yet."""
-        if response_id != self._response_id:
+        if response_id != self._response_id and dropped_s is None:
             return
         self.finish()
-        unplayed = round((self._sent_s - played_s) * self._rate_hz)
-        end = max(taken, self._run, self.end - max(0, unplayed))
+        # frames without speech may follow those of the response, or precede them
+        not_before = taken if dropped_s is not None else max(taken, self._run)
+        unplayed_s = self._sent_s - played_s if dropped_s is None else dropped_s
+        end = max(not_before, self.end - max(0, round(unplayed_s * self._rate_hz)))
         self._pieces = [_Piece(p.start, p.samples[: end - p.start]) for p in self._pieces if p.start < end]
         self.end = end
         self.spans = [
@@ -266,7 +271,7 @@ class _AgentSound:
         if self._resampler is not None:
             self._convert(last=True)
             self._resampler = None
-            if self.end > self._run:
+            if self.end > self._run and self._response_id != BACKGROUND:
                 self.spans.append(SoundSpan(self._response_id, self._run, self.end))
 
     def _convert(self, last: bool = False) -> None:

@@ -42,6 +42,8 @@ class WebSocketClient:
     max_call_s: maximum length of the call.
     """
 
+    only_speech = True
+
     def __init__(self, call_id: str, max_call_s: float) -> None:
         self.outbox: Outbox[str] = Outbox()
         self._encoder = Encoder(call_id, conversation_id(call_id), round(time.time() + max_call_s))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from audio.playout import Playout
 from voiceagent.calls.log.placement import Placement
+from voiceagent.conversation.call_events import BACKGROUND
 
 RATE_HZ = 8_000
 FRAME = 160
@@ -149,6 +150,32 @@ def test_what_was_sent_and_not_played_is_taken_back():
     assert not agent[10 * FRAME + played :].any()
     (span,) = call.placement.take_spans()
     assert (span.response_id, span.since, span.until) == ("r1", 10 * FRAME, 10 * FRAME + played)
+
+
+def test_what_a_client_dropped_is_cut_across_sounds_beside_speech():
+    call = Recorded()
+    call.speak(10)
+    call.send("r1", 0, 3)
+    call.send(BACKGROUND, 3 * FRAME, 2)
+    call.send("r1", 5 * FRAME, 2)
+    call.clock_s += 2.5 * FRAME_S
+    call.placement.stopped("r1", 2.5 * FRAME_S, dropped_s=4.5 * FRAME_S)
+    _, agent = call.sides()
+    played = round(2.5 * FRAME)
+    assert np.array_equal(agent[10 * FRAME : 10 * FRAME + played], counted(0, played))
+    assert not agent[10 * FRAME + played :].any()
+
+
+def test_sounds_beside_speech_are_recorded_but_are_no_span_of_a_response():
+    call = Recorded()
+    call.speak(10)
+    call.send("r1", 0, 2)
+    call.send(BACKGROUND, 2 * FRAME, 2)
+    call.send("r1", 4 * FRAME, 1)
+    _, agent = call.sides()
+    assert np.array_equal(agent[10 * FRAME :], counted(0, 5 * FRAME))
+    spans = [(span.response_id, span.since, span.until) for span in call.placement.take_spans()]
+    assert spans == [("r1", 10 * FRAME, 12 * FRAME), ("r1", 14 * FRAME, 15 * FRAME)]
 
 
 def test_a_caller_who_sends_nothing_was_silent_for_as_long():

@@ -1,0 +1,48 @@
+"""The agent's sound of typing, played while a tool runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from voiceagent.session.background import Background
+
+AFTER_S = 0.3
+"""Time after which a running tool is sounded: a shorter one would be a single click."""
+
+
+class TypingSound:
+    """Plays the sound of the agent while tools run. sound: returns its name, "" for none. busy: returns True
+    while a tool runs.
+    """
+
+    def __init__(self, background: Background, sound: Callable[[], str], busy: Callable[[], bool]) -> None:
+        self._background = background
+        self._sound = sound
+        self._busy = busy
+        self._timer: asyncio.TimerHandle | None = None
+        self._playing: int | None = None
+
+    def on_tool_began(self) -> None:
+        """Play the sound in a moment, if a tool runs then."""
+        if self._sound() and self._timer is None and self._playing is None:
+            self._timer = asyncio.get_running_loop().call_later(AFTER_S, self._play)
+
+    def on_tool_ended(self) -> None:
+        """Stop the sound after the last tool."""
+        if not self._busy():
+            self.close()
+
+    def close(self) -> None:
+        """Stop the sound."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._playing is not None:
+            self._background.stop(self._playing)
+            self._playing = None
+
+    def _play(self) -> None:
+        self._timer = None
+        if self._busy() and (sound := self._sound()):
+            self._playing = self._background.start(sound, 1.0)
