@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from audio.pcm import Samples
+
 WINDOW_S = 0.008
 RISE = 10 ** (15 / 10)
 """A window is loud if its energy is this many times that of the quietest recent one: 15 dB."""
@@ -32,6 +34,12 @@ MIN_LEVEL_WINDOWS = 10
 """Minimum number of voiced windows for an overall level."""
 MAX_LEVEL_WINDOWS = 512
 """Number of newest windows used: those of a turn of 16 s."""
+RETURN_MIN_PEAK = 150.0
+"""Least peak of a voice, -47 dB of full scale: below it is the noise of a quiet line."""
+RETURN_RISE = 2.5
+"""Least ratio of a returning voice's peak to that of the pause, 8 dB."""
+RETURN_FORGET = 1.03
+"""Growth of the pause's level per frame, so that louder surroundings become the new pause: 8 dB in 0.6 s."""
 
 
 def energies(sound: NDArray[np.float32], rate_hz: int) -> list[list[float]]:
@@ -120,3 +128,23 @@ class VoiceLevel:
 
 def _decibels(energy: float) -> float:
     return round(10 * math.log10(max(1.0, energy)) - FULL_SCALE_DB, 1)
+
+
+class VoiceReturn:
+    """Detects, frame by frame, that a paused voice returns.
+
+    Voice detection needs a window of 32 ms and several of them to be sure. That is late for audio that must
+    not sound over a word and may be dropped for no reason, such as a listener's backchannel.
+    """
+
+    def __init__(self) -> None:
+        self._floor = float(np.iinfo(np.int16).max)
+
+    def push(self, frame: Samples) -> bool:
+        """Return True if this frame, int16 [n] of about 20 ms, is much louder than the pause before it."""
+        if not len(frame):
+            return False
+        peak = float(max(int(frame.max()), -int(frame.min())))
+        returned = peak >= RETURN_MIN_PEAK and peak >= RETURN_RISE * self._floor
+        self._floor = min(peak, self._floor * RETURN_FORGET)
+        return returned

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from audio.loudness import VoiceReturn
 from audio.pcm import Samples
-from audio.voice_return import VoiceReturn
 
 RATE_HZ = 24_000
 FRAME = 480

@@ -74,6 +74,7 @@ class Background:
         self._speakers: list[SpeechOutput] = []
         self._preparing: set[asyncio.Task[None]] = set()
         self._tick: int | None = None
+        self._dropped_s: float | None = None
         self.active = False
         """True while a sound is played, its fade included."""
         self.until_s = -math.inf
@@ -115,9 +116,14 @@ class Background:
         """Return a frame of speech [n] with the sounds, if there are any."""
         return self._mixer.under(speech) if self.active else speech
 
-    def on_cleared(self) -> None:
-        """Record that the client dropped all audio that it has not played."""
-        self.until_s = -math.inf
+    def on_cleared(self, dropped_s: float) -> None:
+        """Record that the client dropped all audio that it has not played, so many seconds."""
+        self.until_s, self._dropped_s = -math.inf, dropped_s
+
+    def pop_dropped_s(self) -> float | None:
+        """Return the seconds of audio that the client has just dropped; None if no sound was played then."""
+        dropped_s, self._dropped_s = self._dropped_s, None
+        return dropped_s
 
     def close(self) -> None:
         """Stop all sounds at once."""

@@ -71,14 +71,7 @@ class CommandExecutor:
         )
         self.listener = Listener(services.hearing, services.measuring.clock, settings, post, self.monitor)
         self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s, ids)
-        fill = _fill(self.listener, client, publisher)
-        self.background = Background(fill, services.speaking, self._log, plays_sounds(client))
-        play, stamps = _play_to(self.listener, client, publisher), self.stamps
-        speaking = services.speaking, post, stamps.first_frame, self.background
-        self._speaker = Speaker(play, client.clear, *speaking)
-        self._backchannels = _backchannel_speaker(
-            self.listener, client, publisher, services.speaking, self.background
-        )
+        self.background, self._speaker, self._backchannels = self._output(services)
         self.listener.on_voice_return = weak_callback(self._backchannels.close)
         room, find_context = self._speaker.room, None if agent is None else agent.find_context
         self._llm_work = LlmWork(
@@ -88,14 +81,24 @@ class CommandExecutor:
         measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
         told, began = weak_callback(self._tool_ended), publisher.enter_tool
         self.tools = ToolRunner(call_id, measuring, post, self.monitor, filler_after_s, told, began)
-        tools = self.tools
-        self._typing = TypingSound(
-            self.background, lambda: "" if agent is None else agent.typing_sound, lambda: tools.busy
-        )
+        self._typing = TypingSound(self.background, agent, self.tools)
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
         self._renamed, self._warned = set[str](), set[str]()
         self._configure_speaking(settings)
+
+    def _output(self, services: Services) -> tuple[Background, Speaker, Speaker]:
+        """Return the sounds beside speech, and the speakers of responses and of backchannels."""
+        client, publisher, speaking = self._client, self._publisher, services.speaking
+        fill = _fill(self.listener, client, publisher)
+        background = Background(fill, speaking, self._log, plays_sounds(client))
+        play, first_frame = _play_to(self.listener, client, publisher), self.stamps.first_frame
+        speaker = Speaker(play, client.clear, speaking, self._post, first_frame, background)
+        return (
+            background,
+            speaker,
+            _backchannel_speaker(self.listener, client, publisher, speaking, background),
+        )
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """Record how many seconds of the response the client has played."""
@@ -116,7 +119,7 @@ class CommandExecutor:
             case do.StopPlayout(response_id, interrupted_by):
                 self._log.info("response_interrupted", response=response_id, interrupted_by=interrupted_by)
                 played_s = self._speaker.stop(response_id)
-                dropped_s = self._speaker.dropped_s
+                dropped_s = self.background.pop_dropped_s()
                 self._publisher.publish(call_events.ResponseStopped(response_id, played_s, dropped_s))
                 self._post(ev.PlayoutStopped(response_id, played_s))
                 # dropped audio has no echo

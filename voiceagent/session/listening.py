@@ -11,10 +11,10 @@ import numpy as np
 from audio.detection.front_end_stream import Window
 from audio.detection.smart_turn import MAX_TURN_S
 from audio.interruption import reaches
+from audio.loudness import VoiceReturn
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush
 from audio.speech_events import SpeechEvent, SpeechPaused, SpeechResumed
-from audio.voice_return import VoiceReturn
 from voiceagent.conversation.events import (
     CallerWoke,
     Event,

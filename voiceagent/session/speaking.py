@@ -62,7 +62,6 @@ class Speaker:
         self._resampler: Resampler | None = None
         self._sent = False
         self._ducked = self._held = False
-        self._dropped_s: float | None = None
         self._rate_hz = 24_000
         # rate of the current response, and from there to the client's, if that has changed since
         self._on_the_way = self._rate_hz, Resampler(self._rate_hz, self._rate_hz)
@@ -102,11 +101,10 @@ class Speaker:
         """
         if response_id != self._response_id or self._playout is None:
             return 0.0
-        now_s, self._dropped_s = self._clock(), None
+        now_s = self._clock()
         if self._background.active:
             self._playout.follow(self._background.until_s)
-            self._dropped_s = self._playout.dropped_s(now_s)
-            self._background.on_cleared()
+            self._background.on_cleared(self._playout.dropped_s(now_s))
         played_s = self._playout.stop(now_s)
         # at the client too, which is some tens of milliseconds ahead
         self._clear()
@@ -123,13 +121,6 @@ class Speaker:
                 self._reports.take(played_s, self._clock())
             self._playout.reported(played_s, self._clock())
             self._pump()
-
-    @property
-    def dropped_s(self) -> float | None:
-        """Seconds of audio, with the sounds beside speech, that the client dropped at the last `stop`; None
-        if there were no such sounds.
-        """
-        return self._dropped_s
 
     @property
     def has_frame(self) -> bool:

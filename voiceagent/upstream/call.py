@@ -83,20 +83,19 @@ class UpstreamCall(BaseCall):
         self.background = Background(fill, speaking, self._log, plays_sounds(client))
         self._speaker = Speaker(play, client.clear, speaking, post, self._times.first_frame, self.background)
         self._configure_speaking(settings)
-        measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
-        on_tool_ended, on_tool_began = weak_callback(self._tool_ended), self._publisher.enter_tool
-        self._tools = ToolRunner(
-            call_id, measuring, post, self._monitor, filler_after_s, on_tool_ended, on_tool_began
-        )
-        tools = self._tools
-        self._typing = TypingSound(
-            self.background, lambda: "" if agent is None else agent.typing_sound, lambda: tools.busy
-        )
+        self._tools = self._tool_runner(services)
+        self._typing = TypingSound(self.background, agent, self._tools)
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
         self._heard_s = self._silent_from_s = 0.0
         # Marks the log as a call with a backend, even if the caller hangs up before that connects.
         self._handle_step(partial(ev.UpstreamTold, "called", api_mark(config.api)), lambda: [])
         self._join_agent_and_tools(services)
+
+    def _tool_runner(self, services: Services) -> ToolRunner:
+        measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
+        ended, began = weak_callback(self._tool_ended), self._publisher.enter_tool
+        post = weak_callback(self.post)
+        return ToolRunner(self.call_id, measuring, post, self._monitor, filler_after_s, ended, began)
 
     @property
     def settings(self) -> CallSettings:
@@ -236,7 +235,7 @@ class UpstreamCall(BaseCall):
             case do.StopPlayout(response_id, interrupted_by):
                 self._log.info("response_interrupted", response=response_id, interrupted_by=interrupted_by)
                 played_s = self._speaker.stop(response_id)
-                dropped_s = self._speaker.dropped_s
+                dropped_s = self.background.pop_dropped_s()
                 self._publisher.publish(call_events.ResponseStopped(response_id, played_s, dropped_s))
                 self.post(ev.PlayoutStopped(response_id, played_s))
             case do.ConfigureSpeaking(settings):

@@ -151,7 +151,7 @@ def test_the_sound_fills_the_time_in_which_speech_is_held_and_what_was_played_st
         kept = line.heard[: line.now]
         assert played_s < len(speech) * 0.02
         assert held_s < played_s <= held_s + 0.1
-        assert line.speaker.dropped_s == pytest.approx(0.06, abs=0.025)
+        assert line.background.pop_dropped_s() == pytest.approx(0.06, abs=0.025)
         assert len(kept) == line.now, "the client never ran dry"
         line.background.close()
 
@@ -179,7 +179,7 @@ def test_without_a_sound_frames_pass_as_they_are_and_no_timer_runs():
 
     line = in_line(play)
     assert line.heard.tobytes() == SPEECH.tobytes()
-    assert line.speaker.dropped_s is None
+    assert line.background.pop_dropped_s() is None
 
 
 def test_a_client_that_plays_speech_only_gets_no_sound(hum):

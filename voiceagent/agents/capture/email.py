@@ -37,7 +37,7 @@ _MISHEARD = (
     # "t dot baker" is written as an initial; letters that are spelled follow each other
     (re.compile(r"(?<![\w.] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
 )
-"""What English recognizers write in an answer to the question for an address, and what was said."""
+"""Texts that English recognizers write in an answer to the question for an address, and what was said."""
 _SIMILAR_WORD = 0.6
 """Minimum similarity of a word and the letters that spell it."""
 
