@@ -70,7 +70,16 @@ async def shared_noting(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterat
         FixedSynthesizer="noting_engines:NotingSynthesizer",
     )
     async with served(config) as address:
-        yield address, folder / "asked.txt"
+        await _prepared(asked := folder / "asked.txt")
+        yield address, asked
+
+
+async def _prepared(asked: Path) -> None:
+    """Wait until the server has prepared its phrases: no request for two seconds."""
+    requests = None
+    while (now := asked.read_text()) != requests:
+        requests = now
+        await asyncio.sleep(2.0)
 
 
 @pytest.fixture
