@@ -99,6 +99,7 @@ class PhoneCall:
         end: Callable[[Ending], None],
     ) -> None:
         self._control: CallControl | None = None
+        self._warm: WarmTransfer | None = None
         self._end = end
         self._log = log.bind(call=call_id, provider=line.provider)
         self._call = call
@@ -136,7 +137,9 @@ class PhoneCall:
             self._end(Ending(str(overflow), "too_much_input", 1008))
 
     def close(self) -> None:
-        """Cancel the timers."""
+        """Cancel the timers, and the calls of colleagues who are no longer needed."""
+        if self._warm is not None:
+            self._warm.leave()
         self._start_timer.cancel()
         if self._entry_timer is not None:
             self._entry_timer.cancel()
@@ -232,11 +235,10 @@ class PhoneCall:
         outbound = self._line.outbound
         if outbound is not None:
             outbound = replace(outbound, answer=self._greeting)
-        warm = None
         dialer, provider = self._line.dialer, self._line.provider
         if self._control is not None and dialer is not None and provider in dialer.table.numbers:
-            warm = WarmTransfer(dialer, provider, started.call_id)
-        return LineTools(self._control, self._line.transfers, leave, outbound, keys, heard, warm)
+            self._warm = WarmTransfer(dialer, provider, started.call_id)
+        return LineTools(self._control, self._line.transfers, leave, outbound, keys, heard, self._warm)
 
     def _mute_keys(self, until_s: float) -> None:
         if self._inband is not None:

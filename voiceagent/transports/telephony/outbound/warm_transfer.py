@@ -6,7 +6,7 @@ The colleague's call may be served by another worker than the caller's. So both 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -23,25 +23,39 @@ POLL_S = 0.2
 """Interval at which the stored call of the colleague is read; reading takes about a millisecond."""
 END_ATTEMPTS = 20
 """Attempts to end a colleague's call that the provider has not confirmed yet, one every second."""
+_CALLER_LEFT = "the caller has left"
 
 _ending: set[asyncio.Task[None]] = set()
 """Calls of colleagues that are being ended. They outlive the caller's call."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WarmTransfer:
     """Warm transfers of one caller. provider: of the caller's call. line_call: its id there."""
 
     dialer: Dialer
     provider: str
     line_call: str
+    _placing: set[asyncio.Future[OutboundCall]] = field(default_factory=set, init=False)
+    _is_over: bool = field(default=False, init=False)
+
+    def leave(self) -> None:
+        """End the calls of colleagues who are not being connected yet: the caller has left. Tools of the
+        agent outlive the call, so that their end does not do it.
+        """
+        self._is_over = True
+        for placing in self._placing:
+            self._withdraw(placing)
 
     async def connect(self, number: str, brief: str) -> None:
         """Call and brief a colleague, and return once the provider has connected them to the caller. If
         cancelled, end the colleague's call. Raise TransferFailed.
         """
+        if self._is_over:
+            raise TransferFailed("failed", _CALLER_LEFT)
         order = DialOrder(number, provider=self.provider, brief=brief, joins=self.line_call)
         placing = asyncio.ensure_future(self.dialer.place(order))
+        self._placing.add(placing)
         try:
             call = await asyncio.shield(placing)
             await self._follow(call.call_id)
@@ -51,6 +65,8 @@ class WarmTransfer:
         except asyncio.CancelledError:
             self._withdraw(placing)
             raise
+        finally:
+            self._placing.discard(placing)
 
     async def _follow(self, call_id: str) -> None:
         """Wait until the colleague is connected to the caller. Raise TransferFailed, OSError."""
@@ -60,6 +76,8 @@ class WarmTransfer:
                 raise TransferFailed("failed", "the colleague's call is unknown; the caller is still there")
             if call.joining is Joining.JOINED:
                 return
+            if call.joining is Joining.WITHDRAWN:
+                raise TransferFailed("failed", _CALLER_LEFT)
             failure = call.transfer_failure
             if failure is not None:
                 cause = f" ({call.cause[:200]})" if call.cause else ""

@@ -159,14 +159,31 @@ async def test_the_allow_list_holds_for_the_colleague(server: OutboundServer) ->
     assert server.carrier.asked == []
 
 
-async def test_a_caller_who_leaves_ends_the_ringing_call_of_the_colleague(server: OutboundServer) -> None:
+async def test_a_cancelled_transfer_ends_the_ringing_call_of_the_colleague(server: OutboundServer) -> None:
     async with transferring(server) as (_, _, transfer):
         (order,) = await asked(server, 1)
         await report(server, "ringing")
-        transfer.cancel()  # as the session cancels its tools when the caller hangs up
+        transfer.cancel()  # as the session cancels a cancellable tool, or one that takes too long
         _, end = await asked(server, 2)
         assert is_ended(server, end, order.line_call)
         url = server.carrier.stream_url(order, await report(server, "answered"))
         with pytest.raises(Exception, match="403"):
             async with stream(server, url):
                 pass
+
+
+async def test_a_caller_who_leaves_ends_the_call_of_the_colleague_though_the_tool_runs_on(
+    server: OutboundServer,
+) -> None:
+    url = f"{PUBLIC_URL.replace('https', 'wss')}/telephony/{server.carrier.name}"
+    async with stream(server, url) as caller:
+        await caller.until(lambda: server.calls and server.call.line is not None)
+        line = server.call.line
+        assert line is not None
+        transfer = asyncio.create_task(line.transfer(number=TO, brief=BRIEF))
+        (order,) = await asked(server, 1)
+        await report(server, "ringing")
+    requests = await asked(server, 2)
+    assert any(is_ended(server, request, order.line_call) for request in requests[1:])
+    with pytest.raises(TransferFailed, match="the caller has left"):
+        await asyncio.wait_for(transfer, 10)
