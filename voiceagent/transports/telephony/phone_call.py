@@ -26,7 +26,7 @@ from voiceagent.transports.telephony.key_sender import KeySender
 from voiceagent.transports.telephony.line_tools import LineTools
 from voiceagent.transports.telephony.outbound.dialer import Dialer
 from voiceagent.transports.telephony.outbound.greeting_listener import GreetingListener
-from voiceagent.transports.telephony.outbound.warm_transfer import Briefing, WarmTransfer
+from voiceagent.transports.telephony.outbound.warm_transfer import BRIEFED, Briefing, WarmTransfer
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import Control
 from voiceagent.transports.telephony.stream.arrival import ReorderBuffer
@@ -151,7 +151,7 @@ class PhoneCall:
         colleague who has heard the brief is connected to the caller instead.
         """
         briefing = self._line.briefing
-        if briefing is not None and ending.end_code == "agent_hung_up" and await briefing.join(self._control):
+        if briefing is not None and ending.reason == BRIEFED and await briefing.join(self._control):
             return
         if self._control is not None:
             try:
@@ -212,8 +212,9 @@ class PhoneCall:
         self._start_timer.cancel()
         if self._line.briefing is not None:
             self._call.begin(greet=False)
+            self._call.post(ev.TurnsClaimed(True))  # the colleague's words need no answer of the model
             self._call.post(ev.SpeechRequested(self._line.briefing.call.brief, interruptible=False))
-            self._call.post(ev.HangUpRequested("the colleague was briefed"))
+            self._call.post(ev.HangUpRequested(BRIEFED))
             return
         self._call.begin()
         if self._greeting is not None and self._greeting.wanted:

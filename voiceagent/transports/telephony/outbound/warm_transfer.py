@@ -112,6 +112,10 @@ class WarmTransfer:
             await asyncio.sleep(1.0)
 
 
+BRIEFED = "the colleague was briefed"
+"""Reason with which a colleague's call hangs up after the brief. No other end connects the colleague."""
+
+
 @dataclass(frozen=True, slots=True)
 class Briefing:
     """The call of a colleague who is briefed."""
@@ -121,7 +125,11 @@ class Briefing:
 
     async def join(self, control: CallControl | None) -> bool:
         """Connect the briefed colleague to the caller. Return False if the colleague's call must be ended."""
-        if await self.dialer.change_transfer(self.call.call_id, OutboundCall.start_joining) is None:
+        try:
+            if await self.dialer.change_transfer(self.call.call_id, OutboundCall.start_joining) is None:
+                return False
+        except OSError as error:
+            log.error("outbound_store_failed", reason=str(error))
             return False
         state = Joining.FAILED
         try:
@@ -130,5 +138,8 @@ class Briefing:
                 state = Joining.JOINED
         except ControlError as error:
             log.warning("transfer_failed", call=self.call.call_id, reason=str(error))
-        await self.dialer.change_transfer(self.call.call_id, lambda call: call.with_joining(state))
+        try:
+            await self.dialer.change_transfer(self.call.call_id, lambda call: call.with_joining(state))
+        except OSError as error:  # the provider has answered all the same
+            log.error("outbound_store_failed", reason=str(error))
         return state is Joining.JOINED
