@@ -26,7 +26,7 @@ from voiceagent.transports.telephony.key_sender import KeySender
 from voiceagent.transports.telephony.line_tools import LineTools
 from voiceagent.transports.telephony.outbound.dialer import Dialer
 from voiceagent.transports.telephony.outbound.greeting_listener import GreetingListener
-from voiceagent.transports.telephony.outbound.warm_transfer import Briefing, WarmTransfer
+from voiceagent.transports.telephony.outbound.warm_transfer import BRIEFED, Briefing, WarmTransfer
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import Control
 from voiceagent.transports.telephony.stream.arrival import ReorderBuffer
@@ -99,6 +99,7 @@ class PhoneCall:
         end: Callable[[Ending], None],
     ) -> None:
         self._control: CallControl | None = None
+        self._warm: WarmTransfer | None = None
         self._end = end
         self._log = log.bind(call=call_id, provider=line.provider)
         self._call = call
@@ -136,7 +137,9 @@ class PhoneCall:
             self._end(Ending(str(overflow), "too_much_input", 1008))
 
     def close(self) -> None:
-        """Cancel the timers."""
+        """Cancel the timers, and the calls of colleagues who are no longer needed."""
+        if self._warm is not None:
+            self._warm.leave()
         self._start_timer.cancel()
         if self._entry_timer is not None:
             self._entry_timer.cancel()
@@ -148,7 +151,7 @@ class PhoneCall:
         colleague who has heard the brief is connected to the caller instead.
         """
         briefing = self._line.briefing
-        if briefing is not None and ending.end_code == "agent_hung_up" and await briefing.join(self._control):
+        if briefing is not None and ending.reason == BRIEFED and await briefing.join(self._control):
             return
         if self._control is not None:
             try:
@@ -209,8 +212,9 @@ class PhoneCall:
         self._start_timer.cancel()
         if self._line.briefing is not None:
             self._call.begin(greet=False)
+            self._call.post(ev.TurnsClaimed(True))  # the colleague's words need no answer of the model
             self._call.post(ev.SpeechRequested(self._line.briefing.call.brief, interruptible=False))
-            self._call.post(ev.HangUpRequested("the colleague was briefed"))
+            self._call.post(ev.HangUpRequested(BRIEFED))
             return
         self._call.begin()
         if self._greeting is not None and self._greeting.wanted:
@@ -232,11 +236,10 @@ class PhoneCall:
         outbound = self._line.outbound
         if outbound is not None:
             outbound = replace(outbound, answer=self._greeting)
-        warm = None
         dialer, provider = self._line.dialer, self._line.provider
         if self._control is not None and dialer is not None and provider in dialer.table.numbers:
-            warm = WarmTransfer(dialer, provider, started.call_id)
-        return LineTools(self._control, self._line.transfers, leave, outbound, keys, heard, warm)
+            self._warm = WarmTransfer(dialer, provider, started.call_id)
+        return LineTools(self._control, self._line.transfers, leave, outbound, keys, heard, self._warm)
 
     def _mute_keys(self, until_s: float) -> None:
         if self._inband is not None:

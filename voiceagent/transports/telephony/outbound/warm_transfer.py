@@ -6,7 +6,7 @@ The colleague's call may be served by another worker than the caller's. So both 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -23,25 +23,39 @@ POLL_S = 0.2
 """Interval at which the stored call of the colleague is read; reading takes about a millisecond."""
 END_ATTEMPTS = 20
 """Attempts to end a colleague's call that the provider has not confirmed yet, one every second."""
+_CALLER_LEFT = "the caller has left"
 
 _ending: set[asyncio.Task[None]] = set()
 """Calls of colleagues that are being ended. They outlive the caller's call."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WarmTransfer:
     """Warm transfers of one caller. provider: of the caller's call. line_call: its id there."""
 
     dialer: Dialer
     provider: str
     line_call: str
+    _placing: set[asyncio.Future[OutboundCall]] = field(default_factory=set, init=False)
+    _is_over: bool = field(default=False, init=False)
+
+    def leave(self) -> None:
+        """End the calls of colleagues who are not being connected yet: the caller has left. Tools of the
+        agent outlive the call, so that their end does not do it.
+        """
+        self._is_over = True
+        for placing in self._placing:
+            self._withdraw(placing)
 
     async def connect(self, number: str, brief: str) -> None:
         """Call and brief a colleague, and return once the provider has connected them to the caller. If
         cancelled, end the colleague's call. Raise TransferFailed.
         """
+        if self._is_over:
+            raise TransferFailed("failed", _CALLER_LEFT)
         order = DialOrder(number, provider=self.provider, brief=brief, joins=self.line_call)
         placing = asyncio.ensure_future(self.dialer.place(order))
+        self._placing.add(placing)
         try:
             call = await asyncio.shield(placing)
             await self._follow(call.call_id)
@@ -51,6 +65,8 @@ class WarmTransfer:
         except asyncio.CancelledError:
             self._withdraw(placing)
             raise
+        finally:
+            self._placing.discard(placing)
 
     async def _follow(self, call_id: str) -> None:
         """Wait until the colleague is connected to the caller. Raise TransferFailed, OSError."""
@@ -60,6 +76,8 @@ class WarmTransfer:
                 raise TransferFailed("failed", "the colleague's call is unknown; the caller is still there")
             if call.joining is Joining.JOINED:
                 return
+            if call.joining is Joining.WITHDRAWN:
+                raise TransferFailed("failed", _CALLER_LEFT)
             failure = call.transfer_failure
             if failure is not None:
                 cause = f" ({call.cause[:200]})" if call.cause else ""
@@ -94,6 +112,10 @@ class WarmTransfer:
             await asyncio.sleep(1.0)
 
 
+BRIEFED = "the colleague was briefed"
+"""Reason with which a colleague's call hangs up after the brief. No other end connects the colleague."""
+
+
 @dataclass(frozen=True, slots=True)
 class Briefing:
     """The call of a colleague who is briefed."""
@@ -103,7 +125,11 @@ class Briefing:
 
     async def join(self, control: CallControl | None) -> bool:
         """Connect the briefed colleague to the caller. Return False if the colleague's call must be ended."""
-        if await self.dialer.change_transfer(self.call.call_id, OutboundCall.start_joining) is None:
+        try:
+            if await self.dialer.change_transfer(self.call.call_id, OutboundCall.start_joining) is None:
+                return False
+        except OSError as error:
+            log.error("outbound_store_failed", reason=str(error))
             return False
         state = Joining.FAILED
         try:
@@ -112,5 +138,8 @@ class Briefing:
                 state = Joining.JOINED
         except ControlError as error:
             log.warning("transfer_failed", call=self.call.call_id, reason=str(error))
-        await self.dialer.change_transfer(self.call.call_id, lambda call: call.with_joining(state))
+        try:
+            await self.dialer.change_transfer(self.call.call_id, lambda call: call.with_joining(state))
+        except OSError as error:  # the provider has answered all the same
+            log.error("outbound_store_failed", reason=str(error))
         return state is Joining.JOINED

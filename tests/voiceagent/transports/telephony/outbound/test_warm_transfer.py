@@ -15,8 +15,10 @@ from phone_lines import Provider
 from scripted_call import ScriptedCall
 from simulated_carriers import CARRIERS, PUBLIC_URL, Asked, SimulatedCarrier, running
 
-from voiceagent.conversation.events import HangUpRequested, SpeechRequested
+from voiceagent.conversation.events import HangUpRequested, SpeechRequested, TurnsClaimed
 from voiceagent.session.agent import TransferFailed
+from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
+from voiceagent.transports.telephony.outbound.store import OutboundStore
 
 BRIEF = "Ann calls about order 17, which is late."
 CONNECTS = {"twilio": "<Conference", "telnyx": "bridge", "plivo": "conference", "vonage": "conversation"}
@@ -93,7 +95,8 @@ def is_ended(server: OutboundServer, request: Asked, line_call: str) -> bool:
 
 async def test_a_briefed_colleague_is_connected_to_the_caller(server: OutboundServer) -> None:
     async with transferring(server) as (_, _, transfer), briefed(server) as (colleague, call):
-        speech, leave = call.posted
+        claim, speech, leave = call.posted
+        assert claim == TurnsClaimed(True), "the model does not answer the colleague"
         assert speech == SpeechRequested(BRIEF, interruptible=False)
         assert isinstance(leave, HangUpRequested)
         assert call.greeted is False
@@ -159,14 +162,65 @@ async def test_the_allow_list_holds_for_the_colleague(server: OutboundServer) ->
     assert server.carrier.asked == []
 
 
-async def test_a_caller_who_leaves_ends_the_ringing_call_of_the_colleague(server: OutboundServer) -> None:
+async def test_a_cancelled_transfer_ends_the_ringing_call_of_the_colleague(server: OutboundServer) -> None:
     async with transferring(server) as (_, _, transfer):
         (order,) = await asked(server, 1)
         await report(server, "ringing")
-        transfer.cancel()  # as the session cancels its tools when the caller hangs up
+        transfer.cancel()  # as the session cancels a cancellable tool, or one that takes too long
         _, end = await asked(server, 2)
         assert is_ended(server, end, order.line_call)
         url = server.carrier.stream_url(order, await report(server, "answered"))
         with pytest.raises(Exception, match="403"):
             async with stream(server, url):
                 pass
+
+
+async def test_a_caller_who_leaves_ends_the_call_of_the_colleague_though_the_tool_runs_on(
+    server: OutboundServer,
+) -> None:
+    url = f"{PUBLIC_URL.replace('https', 'wss')}/telephony/{server.carrier.name}"
+    async with stream(server, url) as caller:
+        await caller.until(lambda: server.calls and server.call.line is not None)
+        line = server.call.line
+        assert line is not None
+        transfer = asyncio.create_task(line.transfer(number=TO, brief=BRIEF))
+        (order,) = await asked(server, 1)
+        await report(server, "ringing")
+    requests = await asked(server, 2)
+    assert any(is_ended(server, request, order.line_call) for request in requests[1:])
+    with pytest.raises(TransferFailed, match="the caller has left"):
+        await asyncio.wait_for(transfer, 10)
+
+
+async def test_a_briefing_that_ends_for_another_reason_connects_nobody(server: OutboundServer) -> None:
+    async with transferring(server) as (_, _, transfer), briefed(server) as (_, call):
+        call.hung_up = "the caller is silent"
+        call.over.set()
+        _, end = await asked(server, 2)
+        assert CONNECTS[server.carrier.name] not in f"{end.path} {end.fields}"
+        with pytest.raises(TransferFailed) as failed:
+            await asyncio.wait_for(transfer, 10)
+        assert failed.value.reason == "declined"
+
+
+async def test_a_store_that_fails_while_the_calls_are_joined_ends_the_colleague_s_call(
+    server: OutboundServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with transferring(server) as (_, _, transfer), briefed(server) as (_, call):
+
+        def change(*_: object) -> None:
+            raise OSError("disk full")
+
+        monkeypatch.setattr(OutboundStore, "change", change)
+        call.hung_up = "the colleague was briefed"
+        call.over.set()
+        _, end = await asked(server, 2)
+        monkeypatch.undo()
+        assert CONNECTS[server.carrier.name] not in f"{end.path} {end.fields}"
+        transfer.cancel()
+
+
+@pytest.mark.parametrize("joining", [Joining.BRIEFING, Joining.JOINING])
+def test_a_colleague_s_call_that_is_over_is_never_waited_for(joining: Joining) -> None:
+    call = OutboundCall("call_1", TO, TO, "twilio", status=Status.COMPLETED, joins="line-1", joining=joining)
+    assert call.transfer_failure is not None

@@ -125,8 +125,10 @@ class OutboundCall:
         """Reason why the colleague was not connected; None while it may still happen."""
         if self.joining is Joining.FAILED:
             return "failed"
-        if self.joining is not Joining.BRIEFING or not self.status.is_final:
+        if self.joining not in (Joining.BRIEFING, Joining.JOINING) or not self.status.is_final:
             return None
+        if self.joining is Joining.JOINING:  # the colleague left, or the worker that asked has ended
+            return "failed"
         return _FAILURES.get(self.status, "failed")
 
     def to_json(self) -> dict[str, Any]:
