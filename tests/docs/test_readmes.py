@@ -20,6 +20,7 @@ from fixed_config import write_config
 from readmes import COMMANDS, NOT_RUN, PATIENCE_S, READMES, ROOT, RUN, prepared, snippet, snippets
 from served import served
 
+from voiceagent.agents import Agent, tool
 from voiceagent.cli.main import _parser, main
 from voiceagent.config.tables import Config, load
 from voiceagent.evals.folder import read_scenarios, read_settings
@@ -126,6 +127,7 @@ ELSEWHERE = {
     "async with TestCall": "below, with its agent",
     "from voiceagent.agents.capture": "below, in a call",
     "from openai import AsyncOpenAI": "tests/e2e/test_live.py calls the server with it",
+    "class Orders(Agent)": "below, with sounds",
     "import sys": "tests/e2e/test_agents_realtime.py calls the server with it",
 }
 
@@ -133,6 +135,21 @@ ELSEWHERE = {
 def test_every_snippet_of_python_is_run_somewhere() -> None:
     unknown = [name for name, block in snippets("python") if not block.startswith(tuple(ELSEWHERE))]
     assert unknown == []
+
+
+async def test_agent_of_the_guide_plays_sounds_beside_its_speech() -> None:
+    class Shop:
+        async def find(self, number: int) -> str:
+            heard.append(call.sounds)
+            return f"order {number} is on its way"
+
+    heard: list[tuple[str, ...]] = []
+    names: dict[str, Any] = {"Agent": Agent, "tool": tool, "shop": Shop()}
+    exec(compile(snippet("class Orders(Agent)"), "agents.md", "exec", dont_inherit=True), names)
+    async with TestCall(names["Orders"], clock="virtual") as call:
+        call.model_will(Calls("find_order", number=7), "It is on its way.")
+        await call.says("where is order seven")
+        assert (heard, call.sounds) == ([("room", "hold")], ("room",))
 
 
 async def test_readmes_agent_passes_readmes_test(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def shared_noting(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterat
 async def _prepared(asked: Path) -> None:
     """Wait until the server has prepared its phrases: no request for two seconds."""
     requests = None
-    while (now := asked.read_text()) != requests:
+    while (now := asked.read_text()) != requests:  # noqa: ASYNC240
         requests = now
         await asyncio.sleep(2.0)
 
