@@ -280,7 +280,8 @@ class PhoneCall:
         if self._keys > self._line.max_dtmf_digits:
             raise ProtocolError(f"more than {self._line.max_dtmf_digits} digits were sent")
         pressed = self._call.press(digit, round(time.time()))
-        if pressed is Pressed.IGNORED_TERMINATOR:
+        # a key of a colleague would cut the brief, and the model would answer it
+        if pressed is Pressed.IGNORED_TERMINATOR or self._line.briefing is not None:
             return
         self._call.handle(ev.OutputCleared(by_key=True))
         if self._entry_timer is not None:

@@ -15,7 +15,7 @@ from phone_lines import Provider
 from scripted_call import ScriptedCall
 from simulated_carriers import CARRIERS, PUBLIC_URL, Asked, SimulatedCarrier, running
 
-from voiceagent.conversation.events import HangUpRequested, SpeechRequested, TurnsClaimed
+from voiceagent.conversation.events import HangUpRequested, KeyPressed, SpeechRequested, TurnsClaimed
 from voiceagent.session.agent import TransferFailed
 from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
 from voiceagent.transports.telephony.outbound.store import OutboundStore
@@ -224,3 +224,13 @@ async def test_a_store_that_fails_while_the_calls_are_joined_ends_the_colleague_
 def test_a_colleague_s_call_that_is_over_is_never_waited_for(joining: Joining) -> None:
     call = OutboundCall("call_1", TO, TO, "twilio", status=Status.COMPLETED, joins="line-1", joining=joining)
     assert call.transfer_failure is not None
+
+
+async def test_a_key_of_the_colleague_does_not_cut_the_brief(server: OutboundServer) -> None:
+    async with transferring(server), briefed(server) as (colleague, call):
+        before = list(call.requests)
+        colleague.press("1")
+        await asyncio.sleep(0.1)
+        added = [request for request in call.requests[len(before) :] if not isinstance(request, KeyPressed)]
+        assert len(call.requests) == len(before) + 1, "the key came"
+        assert added == []
