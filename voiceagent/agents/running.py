@@ -65,7 +65,7 @@ class RunningAgent:
         self._call_id = call_id
         self._agent = make()
         self._past_agents: list[Agent] = []  # agents that have had the call, each once, in order
-        self._over = False
+        self._over = self._briefs = False
         self._agent._call = no_call()
         self._prompt = self._agent.prompt()
         self._call: Callable[[], AgentDoes | None] = lambda: None
@@ -123,7 +123,9 @@ class RunningAgent:
         if self._context is not None:
             self._context.parameters = dict(parameters)
             call = self._call()
-            self._context.outbound = None if call is None or call.line is None else call.line.outbound
+            outbound = None if call is None or call.line is None else call.line.outbound
+            self._context.outbound = outbound
+            self._briefs = outbound is not None and outbound.briefing
         try:
             agent = self._choose(parameters)
             if agent is not None:
@@ -135,7 +137,11 @@ class RunningAgent:
             self._log.warning("no_such_agent", named=named[:60], answers=type(self._agent).__name__)
 
     def begin(self) -> None:
-        """Handle the start of the call: the client is connected."""
+        """Handle the start of the call: the client is connected. A colleague who is briefed is no caller of
+        the agent.
+        """
+        if self._briefs:
+            return
         self._past_agents.append(self._agent)
         self._run("on_call_began", self._agent.on_call_began)
         answer = self._context.answer if self._context is not None else None
@@ -232,7 +238,8 @@ class RunningAgent:
             self._failed("instructions", error)
 
     def _run(self, name: str, hook: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        self._begin_task(name, self._guarded(name, hook, arguments))
+        if not self._briefs:
+            self._begin_task(name, self._guarded(name, hook, arguments))
 
     async def _end_each(
         self, hooks: Sequence[Callable[..., Coroutine[Any, Any, None]]], transcript: Sequence[Said]

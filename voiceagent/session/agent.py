@@ -101,7 +101,8 @@ class OutboundDetails:
     """An outbound call: the number called, the number shown there, and the reason for calling.
 
     line_call: the provider's id of the call, "" if unknown. answer: decides who answered; None if the
-    line does not.
+    line does not. briefing: the call is to a colleague, who is briefed and connected to a caller: hooks of
+    the agent do not run.
     """
 
     to: str
@@ -109,6 +110,7 @@ class OutboundDetails:
     reason: str
     line_call: str = ""
     answer: Answer | None = None
+    briefing: bool = False
 
 
 _KEYS = re.compile(r"(?=.*[0-9*#A-D])[0-9*#A-Dw]{1,64}")

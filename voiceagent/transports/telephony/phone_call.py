@@ -235,7 +235,8 @@ class PhoneCall:
         leave = weak_callback(self._leave)
         outbound = self._line.outbound
         if outbound is not None:
-            outbound = replace(outbound, answer=self._greeting)
+            briefing = self._line.briefing is not None
+            outbound = replace(outbound, answer=self._greeting, briefing=briefing)
         dialer, provider = self._line.dialer, self._line.provider
         if self._control is not None and dialer is not None and provider in dialer.table.numbers:
             self._warm = WarmTransfer(dialer, provider, started.call_id)

@@ -130,6 +130,32 @@ async def test_an_agent_knows_that_it_called_whom_and_why() -> None:
         assert f"outbound call to {TO}: the pizza is ready" in call.model.requests[0].messages[0].content
 
 
+class Welcoming(Agent):
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    async def on_call_began(self) -> None:
+        self.ran.append("began")
+
+    async def on_turn(self, text: str) -> None:
+        self.ran.append(text)
+
+    async def on_call_ended(self, transcript: object) -> None:
+        self.ran.append("ended")
+
+
+@pytest.mark.parametrize(("briefing", "ran"), [(True, []), (False, ["began", "hello", "ended"])])
+async def test_hooks_of_the_agent_do_not_run_for_a_colleague_who_is_briefed(
+    briefing: bool, ran: list[str]
+) -> None:
+    async with TestCall(Welcoming, phone=OutboundDetails(TO, OWN, "", briefing=briefing)) as call:
+        call.model_will("Hi.")
+        await call.says("hello")
+        agent = call.agent
+    assert isinstance(agent, Welcoming)
+    assert agent.ran == ran
+
+
 async def test_an_agent_knows_that_it_was_called_whatever_the_line_says() -> None:
     async with TestCall(Caller, parameters={"direction": "outbound", "to": TO, "reason": "evil"}) as call:
         call.model_will("Hi.")
