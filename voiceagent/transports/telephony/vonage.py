@@ -216,7 +216,9 @@ def transfer_request(api_url: str, call_id: str, token: str, number: str) -> Res
 
 
 def conference_request(api_url: str, call_id: str, token: str, room: str) -> RestRequest:
-    """Return the request that moves a call into a conversation, which ends when either side leaves."""
+    """Return the request that moves a call into a conversation, which ends when either side leaves, as
+    vonage-voice 1.5.1 (`Conversation`) sends it.
+    """
     ncco = [{"action": "conversation", "name": room, "endOnExit": True}]
     action = {"action": "transfer", "destination": {"type": "ncco", "ncco": ncco}}
     return _update(api_url, call_id, token, action)
