@@ -19,25 +19,10 @@ NUMBERS = (
 )
 _REPEATS = ("double", "triple")
 _SIGNS = ("dot", "at", "dash", "hyphen", "underscore", "plus")
-_ALPHABET = (
-    *("alpha", "alfa", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet"),
-    *(
-        "juliett",
-        "kilo",
-        "lima",
-        "mike",
-        "november",
-        "oscar",
-        "papa",
-        "quebec",
-        "romeo",
-        "sierra",
-        "tango",
-        "uniform",
-        "victor",
-    ),
-    *("whiskey", "x-ray", "yankee", "zulu"),
-)
+_ALPHABET = """
+alpha alfa bravo charlie delta echo foxtrot golf hotel india juliet juliett kilo lima mike november oscar papa
+quebec romeo sierra tango uniform victor whiskey x-ray yankee zulu
+"""
 _EXAMPLES = """
 apple adam alice boy bob ben bravo cat charlie david dog delta dan edward elephant echo frank fred
 fox george girl golf henry harry house ida ice igloo john jack juliet king kilo kite larry lima lion
@@ -77,7 +62,7 @@ def spelling_grammar(vocabulary: Sequence[bytes]) -> Grammar:
         *NUMBERS,
         *_REPEATS,
         *_SIGNS,
-        *_ALPHABET,
+        *_ALPHABET.split(),
         *_DOMAINS,
         *_AROUND,
         *examples,
@@ -91,13 +76,13 @@ def alphabet_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     Among single letters a search runs away into a row of them where such words are said fast.
     """
     return _grammar(
-        (*_ALPHABET, *NUMBERS, *_REPEATS, *_SIGNS, *_DOMAINS, *string.digits), _DOMAINS, vocabulary
+        (*_ALPHABET.split(), *NUMBERS, *_REPEATS, *_SIGNS, *_DOMAINS, *string.digits), _DOMAINS, vocabulary
     )
 
 
 def spells_by_words(text: str) -> bool:
     """Return True if a free transcript of spelling has words of the alphabet."""
-    return any(word in _ALPHABET for word in re.findall(r"[a-z]+(?:-ray)?", text.lower()))
+    return not set(_ALPHABET.split()).isdisjoint(re.findall(r"[a-z]+(?:-ray)?", text.lower()))
 
 
 def _grammar(

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any
 
 import numpy as np
 from live_types import client_event, proved
-from made_upstream import TONE
+from made_upstream import TONE, MadeServer
 from pybase64 import b64encode_as_string
-from websockets.asyncio.server import ServerConnection, serve
-from websockets.exceptions import ConnectionClosed
-from websockets.http11 import Request, Response
+from websockets.asyncio.server import ServerConnection
 
 from llmcore.engine import ToolCall, Usage
 from voiceagent.conversation.notifications import NotifyResponseEnded
@@ -28,25 +23,15 @@ SILENCE = b64encode_as_string(np.zeros(4_800, "<i2").tobytes())
 
 
 @dataclass
-class MadeLive:
-    """refusals: status and body of the next handshakes. received: the events of each connection. faults:
-    errors that were sent, which a right client never causes. start_error: refuse sessions with this message.
-
-    answers: what to do with each event, as `MadeUpstream`'s.
+class MadeLive(MadeServer):
+    """A server of the Live API. faults: errors that were sent, which a right client never causes.
+    start_error: refuse sessions with this message. answers: as `MadeUpstream`'s.
     """
 
-    answers: Callable[[MadeLive, dict[str, Any]], None] = lambda upstream, event: None
-    refusals: list[tuple[HTTPStatus, str]] = field(default_factory=list)
-    received: list[list[dict[str, Any]]] = field(default_factory=list)
-    handshakes: list[tuple[str, str | None]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     start_error: str = ""
-    url: str = ""
     _session: dict[str, Any] | None = None
     _open_calls: set[str] = field(default_factory=set)
-    _to_send: asyncio.Queue[dict[str, Any] | None] = field(default_factory=asyncio.Queue)
-    _happened: asyncio.Event = field(default_factory=asyncio.Event)
-    _made: int = 0
     _now_ms: int = 0
 
     # ---- as `MadeUpstream`
@@ -87,22 +72,6 @@ class MadeLive:
         about = {"type": "rate_limit_error", "code": code, "message": message}
         self.send("error", error=about | {"param": None, "client_event_id": None})
 
-    def lose(self) -> None:
-        """The connection is lost behind what was sent so far."""
-        self._to_send.put_nowait(None)
-
-    async def until(self, kind: str, count: int = 1) -> dict[str, Any]:
-        """The event of this kind that came as the `count`th, over all connections."""
-        async with asyncio.timeout(20):
-            while len(found := self.of(kind)) < count:
-                self._happened.clear()
-                await self._happened.wait()
-        return found[count - 1]
-
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        """All events of a kind that came."""
-        return [event for events in self.received for event in events if event["type"] == kind]
-
     # ---- what is common to both APIs
 
     async def until_ready(self) -> dict[str, Any]:
@@ -140,7 +109,8 @@ class MadeLive:
         begin_ms, self._now_ms = self._now_ms, self._now_ms + 200
         self.send(f"session.{side}_transcript.delta", delta=delta, start_ms=begin_ms, end_ms=self._now_ms)
 
-    async def _serve(self, connection: ServerConnection) -> None:
+    async def serve_events(self, connection: ServerConnection) -> None:
+        """See `MadeServer`."""
         request = connection.request
         assert request is not None
         self.handshakes.append((request.path, request.headers.get("Authorization")))
@@ -205,26 +175,3 @@ class MadeLive:
         if not event["content"] or len(event["content"]) > MAX_CHARACTERS:
             return f"content has {len(event['content'])} characters"
         return ""
-
-    async def _send_all(self, connection: ServerConnection) -> None:
-        try:
-            while (event := await self._to_send.get()) is not None:
-                await connection.send(json.dumps(event))
-            connection.transport.abort()
-        except ConnectionClosed:
-            pass
-
-    def _refuse(self, connection: ServerConnection, request: Request) -> Response | None:
-        if not self.refusals:
-            return None
-        self.handshakes.append((request.path, request.headers.get("Authorization")))
-        return connection.respond(*self.refusals.pop(0))
-
-
-@asynccontextmanager
-async def live_serving(upstream: MadeLive) -> AsyncIterator[MadeLive]:
-    """It, at `upstream.url`."""
-    async with serve(upstream._serve, "127.0.0.1", 0, process_request=upstream._refuse) as server:
-        port = next(iter(server.sockets)).getsockname()[1]
-        upstream.url = f"ws://127.0.0.1:{port}/v1"
-        yield upstream

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from pybase64 import b64encode_as_string
@@ -21,30 +21,66 @@ SOUND_S = 0.2
 
 
 @dataclass
-class MadeUpstream:
-    """refusals: status and body of the next handshakes. received: the events of each connection.
-
-    answers: what to do with each event: `say`, `call`, `lose`, or nothing.
+class MadeServer:
+    """A WebSocket server of events. refusals: status and body of the next handshakes. received: the events of
+    each connection. answers: what to do with each event.
     """
 
-    answers: Callable[[MadeUpstream, dict[str, Any]], None] = lambda upstream, event: None
+    answers: Callable[[Any, dict[str, Any]], None] = lambda upstream, event: None
     refusals: list[tuple[HTTPStatus, str]] = field(default_factory=list)
     received: list[list[dict[str, Any]]] = field(default_factory=list)
     handshakes: list[tuple[str, str | None]] = field(default_factory=list)
     url: str = ""
-    _connection: ServerConnection | None = None
-    _hung: asyncio.Transport | None = None
     _to_send: asyncio.Queue[dict[str, Any] | None] = field(default_factory=asyncio.Queue)
     _happened: asyncio.Event = field(default_factory=asyncio.Event)
     _made: int = 0
 
-    def send(self, kind: str, **fields: Any) -> None:
-        """Send an event."""
-        self._to_send.put_nowait({"type": kind, "event_id": "event_1", **fields})
-
     def lose(self) -> None:
         """The connection is lost behind what was sent so far."""
         self._to_send.put_nowait(None)
+
+    async def until(self, kind: str, count: int = 1) -> dict[str, Any]:
+        """The event of this kind that came as the `count`th, over all connections."""
+        async with asyncio.timeout(20):
+            while len(found := self.of(kind)) < count:
+                self._happened.clear()
+                await self._happened.wait()
+        return found[count - 1]
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """All events of a kind that came."""
+        return [event for events in self.received for event in events if event["type"] == kind]
+
+    async def serve_events(self, connection: ServerConnection) -> None:
+        """Serve one connection."""
+        raise NotImplementedError
+
+    async def _send_all(self, connection: ServerConnection) -> None:
+        try:
+            while (event := await self._to_send.get()) is not None:
+                await connection.send(json.dumps(event))
+            connection.transport.abort()
+        except ConnectionClosed:
+            pass
+
+    def refuse(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Return the next refusal of a handshake, None for none."""
+        if not self.refusals:
+            return None
+        self.handshakes.append((request.path, request.headers.get("Authorization")))
+        return connection.respond(*self.refusals.pop(0))
+
+
+@dataclass
+class MadeUpstream(MadeServer):
+    """A server of the Realtime API. answers: what to do with an event: `say`, `call`, `lose`, or nothing."""
+
+    _connection: ServerConnection | None = None
+    _hung: asyncio.Transport | None = None
+
+    def send(self, kind: str, **fields: Any) -> None:
+        """Send an event."""
+        self._to_send.put_nowait({"type": kind, "event_id": "event_1", **fields})
 
     def hang(self) -> None:
         """It reads nothing any more, nor answers pings, until it is woken."""
@@ -102,18 +138,6 @@ class MadeUpstream:
         kind = "conversation.item.input_audio_transcription.completed"
         self.send(kind, item_id=item_id, content_index=0, transcript=text)
 
-    async def until(self, kind: str, count: int = 1) -> dict[str, Any]:
-        """The event of this kind that came as the `count`th, over all connections."""
-        async with asyncio.timeout(20):
-            while len(found := self.of(kind)) < count:
-                self._happened.clear()
-                await self._happened.wait()
-        return found[count - 1]
-
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        """All events of a kind that came."""
-        return [event for events in self.received for event in events if event["type"] == kind]
-
     # ---- what is common to both APIs
 
     async def until_ready(self) -> dict[str, Any]:
@@ -143,7 +167,8 @@ class MadeUpstream:
         error = {"type": "rate_limit_error", "code": code, "message": message, "param": None}
         self.send("error", error=error)
 
-    async def _serve(self, connection: ServerConnection) -> None:
+    async def serve_events(self, connection: ServerConnection) -> None:
+        """See `MadeServer`."""
         request = connection.request
         assert request is not None
         self._connection = connection
@@ -162,20 +187,6 @@ class MadeUpstream:
         finally:
             sending.cancel()
 
-    async def _send_all(self, connection: ServerConnection) -> None:
-        try:
-            while (event := await self._to_send.get()) is not None:
-                await connection.send(json.dumps(event))
-            connection.transport.abort()
-        except ConnectionClosed:
-            pass
-
-    def _refuse(self, connection: ServerConnection, request: Request) -> Response | None:
-        if not self.refusals:
-            return None
-        self.handshakes.append((request.path, request.headers.get("Authorization")))
-        return connection.respond(*self.refusals.pop(0))
-
 
 TONE = b64encode_as_string(np.full(round(SOUND_S * 24_000), 5_000, "<i2").tobytes())
 
@@ -193,10 +204,13 @@ def response(response_id: str, status: str) -> dict[str, Any]:
     }
 
 
+Made = TypeVar("Made", bound=MadeServer)
+
+
 @asynccontextmanager
-async def upstream_serving(upstream: MadeUpstream) -> AsyncIterator[MadeUpstream]:
+async def upstream_serving(upstream: Made) -> AsyncIterator[Made]:
     """It, at `upstream.url`."""
-    async with serve(upstream._serve, "127.0.0.1", 0, process_request=upstream._refuse) as server:
+    async with serve(upstream.serve_events, "127.0.0.1", 0, process_request=upstream.refuse) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         upstream.url = f"ws://127.0.0.1:{port}/v1"
         yield upstream

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
@@ -57,7 +58,7 @@ class Asked:
 
 
 class SimulatedCarrier:
-    """A provider. refuses: its API answers 403. asked: requests for calls."""
+    """A provider. refuses: its API answers 403, or does so after `accepts` requests. asked: all requests."""
 
     name: ClassVar[str]
     line: ClassVar[type[phone_lines.Provider]]
@@ -65,6 +66,7 @@ class SimulatedCarrier:
 
     def __init__(self) -> None:
         self.refuses = False
+        self.accepts = math.inf
         self.asked: list[Asked] = []
         self.api_url = "https://api.example"
 
@@ -96,8 +98,9 @@ class SimulatedCarrier:
         fields = dict(parse_qs(body.decode())) if form else json.loads(body or b"{}")
         line_call = f"line-{uuid4().hex}"
         self.asked.append(Asked(*head[0].split()[:2], headers, fields, line_call))
-        status = "403 Forbidden" if self.refuses else "201 Created"
-        answer = json.dumps({"message": "no permission"} if self.refuses else self.answer(line_call))
+        refuses = self.refuses or len(self.asked) > self.accepts
+        status = "403 Forbidden" if refuses else "201 Created"
+        answer = json.dumps({"message": "no permission"} if refuses else self.answer(line_call))
         writer.write(
             f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(answer)}\r\n"
             f"connection: close\r\n\r\n{answer}".encode()

@@ -8,6 +8,7 @@ from call_settings import call_settings
 from made_upstream import TONE, response
 
 from llmcore.engine import Tool
+from voiceagent.agents import Agent, tool
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.settings import AgentTool
@@ -16,6 +17,31 @@ from voiceagent.upstream.conversation import UpstreamConversation
 from voiceagent.upstream.messages import Action, Event, Send
 
 TOOLS = (AgentTool(Tool("add", "Add.")), AgentTool(Tool("end", "End."), when_played=True))
+
+
+class Shop(Agent):
+    """An agent with two tools. told: what was said to it, and what it said."""
+
+    instructions = "You sell pizza."
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+
+    @tool
+    async def add(self, pizza: str) -> str:
+        """Add a pizza."""
+        return f"{pizza} added"
+
+    @tool(when_played=True)
+    async def end(self) -> None:
+        """End the call."""
+        self.call.hang_up()
+
+    async def on_turn(self, text: str) -> None:
+        self.told.append(("caller", text))
+
+    async def on_response(self, text: str, interrupted: bool) -> None:
+        self.told.append(("cut" if interrupted else "agent", text))
 
 
 def conversation() -> UpstreamConversation:

@@ -246,7 +246,7 @@ class Admission:
             message = f"{most} wrong keys came within a minute (limits.max_failed_auth_per_minute)"
             raise NotAdmitted(429, "too_many_wrong_keys", f"{message}; try again in a minute")
         if not self._keys.accepts(key):
-            # A client secret opens no door for keys, but it is no guess either.
+            # a client secret is refused here, but it is no attempt to guess a key
             if key is not None and self.secrets.find(key, self.clock()) is None:
                 self._wrong_keys.note(address, self.clock())
                 self.others.note_wrong_key(address, most)

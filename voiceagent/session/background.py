@@ -40,11 +40,10 @@ class SpeechOutput(Protocol):
 
 @dataclass(slots=True)
 class _Playing:
-    """A sound that was started: its name, and its samples once they are ready."""
+    """A sound that was started."""
 
     name: str
     volume: float
-    samples: Samples | None = None
 
 
 class Background:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 Rows = list[tuple[str, str]]
-"""What was measured, and the figures."""
+"""Names of measurements, and their figures."""
 PASSED = "passed"
 DRY_RUN = "a stand-in for an engine: **no figure here was measured**"
 

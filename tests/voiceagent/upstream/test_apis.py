@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -14,12 +14,12 @@ import pytest
 from call_services import call_services
 from fake_client import FakeClient
 from kept_events import KeptEvents
-from made_live import MadeLive, live_serving
+from made_live import MadeLive
 from made_upstream import MadeUpstream, upstream_serving
 from prometheus_client import CollectorRegistry
+from upstream_call import Shop
 
 from audio.pcm import AudioFormat
-from voiceagent.agents import Agent, tool
 from voiceagent.agents.running import RunningAgent
 from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.replaying.replay import replay
@@ -35,26 +35,6 @@ from voiceagent.upstream.connection import Upstream
 from voiceagent.upstream.replaying import replay_handler, transcript_of
 
 Made = MadeUpstream | MadeLive
-
-
-class Shop(Agent):
-    instructions = "You sell pizza."
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    @tool
-    async def add(self, pizza: str) -> str:
-        """Add a pizza."""
-        return f"{pizza} added"
-
-    @tool(when_played=True)
-    async def end(self) -> None:
-        """End the call."""
-        self.call.hang_up()
-
-    async def on_turn(self, text: str) -> None:
-        self.told.append(text)
 
 
 class OneCall:
@@ -78,15 +58,11 @@ class OneCall:
                 await asyncio.sleep(0.01)
 
 
-def serving(made: Made) -> AbstractAsyncContextManager[Made]:
-    return live_serving(made) if isinstance(made, MadeLive) else upstream_serving(made)
-
-
 @asynccontextmanager
 async def calling(made: Made, **options: object) -> AsyncIterator[OneCall]:
     """A call of the shop. options: of the upstream's table."""
     api: ApiName = "live" if isinstance(made, MadeLive) else "realtime"
-    async with serving(made):
+    async with upstream_serving(made):
         table = UpstreamConfig(url=made.url, api=api, **options)  # type: ignore[arg-type]
         upstream = Upstream(table, {}, Path("my.toml"), CollectorRegistry())
         services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())

@@ -19,9 +19,10 @@ from fake_client import FakeClient
 from made_upstream import MadeUpstream, upstream_serving
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
+from upstream_call import Shop
 
 from audio.pcm import AudioFormat
-from voiceagent.agents import Agent, tool
+from voiceagent.agents import Agent
 from voiceagent.agents.running import RunningAgent
 from voiceagent.calls.kept_call import KeptCall, Losses
 from voiceagent.calls.log.entries import HeardText, Record
@@ -47,29 +48,6 @@ from voiceagent.validation.errors import ConfigError
 
 KEY = "sk-of-the-test"
 APOLOGY = "Sorry"
-
-
-class Shop(Agent):
-    instructions = "You sell pizza."
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, str]] = []
-
-    @tool
-    async def add(self, pizza: str) -> str:
-        """Add a pizza."""
-        return f"{pizza} added"
-
-    @tool(when_played=True)
-    async def end(self) -> None:
-        """End the call."""
-        self.call.hang_up()
-
-    async def on_turn(self, text: str) -> None:
-        self.told.append(("caller", text))
-
-    async def on_response(self, text: str, interrupted: bool) -> None:
-        self.told.append(("cut" if interrupted else "agent", text))
 
 
 @asynccontextmanager

@@ -26,6 +26,8 @@ _MAX_MISHEARD = 3
 """Words that recognizers make of "as in" at most: "T. M. Tango", "oh, it's an Oscar"."""
 _NEAR_EXAMPLE = 0.8
 """Minimum similarity of a word in a spelled run and the word of the alphabet that it stands for."""
+_MIN_SPELLED = 3
+"""Letters of a text in which words count that are only nearly of the alphabet: "Oscar Romero" is a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,50 +156,51 @@ def _with_spelled_runs(symbols: Sequence[Symbol], words: CaptureLanguage) -> lis
     are letters. Where a run is spelled with examples, a single one between signs is a letter too: "kilo" in
     "Mike Alpha Romeo dot Kilo".
     """
-    letters = [symbol.kind == "letter" or bool(_as_letter(symbol, words)) for symbol in symbols]
-    runs = [
-        (spelled, [symbols[at] for at in run])
-        for spelled, run in groupby(range(len(symbols)), key=letters.__getitem__)
-    ]
-    by_example = any(
-        spelled and sum(_example(symbol, words) is not None for symbol in part) > 1 for spelled, part in runs
-    )
-    found: list[Symbol] = []
-    for at, (spelled, part) in enumerate(runs):
-        around = [runs[near][1][side] for near, side in ((at - 1, -1), (at + 1, 0)) if 0 <= near < len(runs)]
-        alone = by_example and len(part) == 1 and all(symbol.kind == "sign" for symbol in around)
-        if not spelled or not (_is_run(part, words) or (alone and _example(part[0], words) is not None)):
-            found += part
-            continue
-        found += [
-            symbol if symbol.kind == "letter" else _as_letter(symbol, words) or symbol for symbol in part
+    letters = [_as_letter(symbol, words) for symbol in symbols]
+    if sum(letter is not None for letter in letters) >= _MIN_SPELLED:
+        letters = [
+            letter or _near_example(symbol, words) for symbol, letter in zip(symbols, letters, strict=True)
         ]
+    runs = [
+        (spelled, list(run))
+        for spelled, run in groupby(range(len(symbols)), key=lambda at: letters[at] is not None)
+    ]
+    by_example = any(sum(_is_example(letters[at]) for at in run) > 1 for _, run in runs)
+    found: list[Symbol] = []
+    for spelled, run in runs:
+        around = [symbols[at].kind for at in (run[0] - 1, run[-1] + 1) if 0 <= at < len(symbols)]
+        alone = by_example and len(run) == 1 and _is_example(letters[run[0]]) and set(around) <= {"sign"}
+        is_run = len(run) > 1 and 2 * sum(_is_certain(symbols[at], letters[at]) for at in run) >= len(run)
+        found += [(letters[at] if spelled and (is_run or alone) else None) or symbols[at] for at in run]
     return found
 
 
-def _is_run(part: Sequence[Symbol], words: CaptureLanguage) -> bool:
-    """Return True if possible letters in a row are letters: at least two, some of them beyond doubt."""
-    certain = sum(symbol.kind == "letter" or _example(symbol, words) is not None for symbol in part)
-    return len(part) > 1 and certain * 2 >= len(part)
-
-
 def _as_letter(symbol: Symbol, words: CaptureLanguage) -> Symbol | None:
+    """Return the letter that a symbol is, or may stand for; None if there is none."""
     if symbol.kind != "word":
-        return None
-    if letter := _example(symbol, words):
+        return symbol if symbol.kind == "letter" else None
+    if letter := words.alphabet.get(symbol.text):
         return Symbol("letter", letter, sure=True)
     letter = words.letters.get(symbol.text)
     return Symbol("letter", letter) if letter else None
 
 
-def _example(symbol: Symbol, words: CaptureLanguage) -> str | None:
-    """Return the letter of a word of the spelling alphabet, or of one written nearly so: "eco" for "echo"."""
+def _near_example(symbol: Symbol, words: CaptureLanguage) -> Symbol | None:
+    """Return the letter of a word that is nearly one of the alphabet: "eco" for "echo"."""
     if symbol.kind != "word":
         return None
-    if symbol.text in words.alphabet:
-        return words.alphabet[symbol.text]
-    near = get_close_matches(symbol.text, words.alphabet, 1, _NEAR_EXAMPLE)
-    return words.alphabet[near[0]] if near and near[0][0] == symbol.text[0] else None
+    examples = [example for example in words.alphabet if example[0] == symbol.text[0]]
+    near = get_close_matches(symbol.text, examples, 1, _NEAR_EXAMPLE)
+    return Symbol("letter", words.alphabet[near[0]], sure=True) if near else None
+
+
+def _is_example(letter: Symbol | None) -> bool:
+    return letter is not None and letter.sure
+
+
+def _is_certain(symbol: Symbol, letter: Symbol | None) -> bool:
+    """Return True for what is a letter beyond doubt, if letters are around it."""
+    return symbol.kind == "letter" or _is_example(letter)
 
 
 def without_openings(text: str, language: str) -> str:

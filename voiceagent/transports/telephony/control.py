@@ -41,8 +41,8 @@ class CallControl(Protocol):
         """Connect the caller to `number`, which ends the call's stream. Raise ControlError."""
 
     async def join(self, other: str) -> None:
-        """Connect this call and the provider's call with the id `other`, which ends both streams. Raise
-        ControlError.
+        """Connect this call and the provider's call with the id `other`, which ends both streams. This call
+        is moved first: if that fails, the other one stays with its agent. Raise ControlError.
         """
 
     async def send_digits(self, digits: str) -> bool:

@@ -131,6 +131,9 @@ def test_an_email_address_is_corrected_in_part(address: str, text: str, correcte
         ("Smith-Jones", "Smith-Jones"),
         ("double you, a, y, n, e", "Wayne"),
         ("William H Gates", "William H Gates"),
+        ("Oscar Romero", "Oscar Romero"),  # "Romeo" nearly
+        ("Mike Charles", "Mike Charles"),
+        ("Sierra Mike India Tango Hotle", "Smith"),
         ("I think that you should really know that by now", None),
     ],
 )

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from outbound_server import OWN, TO, OutboundServer, outbound_server
+from outbound_server import OWN, TO, OutboundServer
 from phone_caller import calling
-from simulated_carriers import CARRIERS, PUBLIC_URL, SimulatedCarrier, running
+from simulated_carriers import PUBLIC_URL
 
 ORDER = {"to": TO, "agent": "orders", "reason": "the order is ready", "parameters": {"order": "17"}}
-
-
-@pytest.fixture(params=CARRIERS, ids=lambda kind: kind.name)
-async def carrier(request: pytest.FixtureRequest) -> AsyncIterator[SimulatedCarrier]:
-    async with running(request.param) as carrier:
-        yield carrier
-
-
-@pytest.fixture
-async def server(carrier: SimulatedCarrier, tmp_path: Path) -> AsyncIterator[OutboundServer]:
-    async with outbound_server(carrier, tmp_path) as server:
-        yield server
 
 
 async def placed(server: OutboundServer, order: dict[str, Any] = ORDER) -> dict[str, Any]:

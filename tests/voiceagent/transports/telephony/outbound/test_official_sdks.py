@@ -192,3 +192,33 @@ def test_twilio_moves_a_call_into_a_conference() -> None:
     theirs = {name: str(value) for name, value in sent["data"].items() if value}
     theirs["Twiml"] = theirs["Twiml"].removeprefix('<?xml version="1.0" encoding="UTF-8"?>')
     assert ours.form == theirs
+
+
+def test_telnyx_connects_two_calls() -> None:
+    telnyx = pytest.importorskip("telnyx")
+    ours = telnyx_line.bridge_request("https://api.telnyx.com", "v3:1", "key", "v3:2")
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, json={"data": {"result": "ok"}})
+
+    client = telnyx.Telnyx(api_key="key", http_client=httpx.Client(transport=httpx.MockTransport(answer)))
+    client.calls.actions.bridge("v3:1", call_control_id_to_bridge_with="v3:2")
+    assert unquote(ours.url) == unquote(str(asked[0].url))
+    assert ours.json == json.loads(asked[0].content)
+
+
+def test_plivo_moves_a_call_into_a_conference() -> None:
+    plivo = pytest.importorskip("plivo")
+    response = plivo.plivoxml.ResponseElement()
+    response.add(plivo.plivoxml.ConferenceElement("room & 1", end_conference_on_exit=True))
+    assert plivo_line.conference_xml("room & 1") == response.to_string(False)
+
+
+def test_vonage_moves_a_call_into_a_conversation() -> None:
+    models = pytest.importorskip("vonage_voice.models")
+    ours = vonage_line.conference_request("https://api.nexmo.com", "id", "jwt", "room")
+    assert (ours.method, ours.url) == ("PUT", "https://api.nexmo.com/v1/calls/id")
+    theirs = models.Conversation(name="room", endOnExit=True).model_dump(by_alias=True, exclude_none=True)
+    assert ours.json == {"action": "transfer", "destination": {"type": "ncco", "ncco": [theirs]}}

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
-from outbound_server import TO, OutboundServer, outbound_server
+from outbound_server import TO, OutboundServer
 from phone_caller import PhoneCaller, calling
 from phone_lines import Provider
 from scripted_call import ScriptedCall
-from simulated_carriers import CARRIERS, PUBLIC_URL, Asked, SimulatedCarrier, running
+from simulated_carriers import PUBLIC_URL, Asked
 
 from voiceagent.conversation.events import HangUpRequested, KeyPressed, SpeechRequested, TurnsClaimed
 from voiceagent.session.agent import TransferFailed
 from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
 from voiceagent.transports.telephony.outbound.store import OutboundStore
+from voiceagent.transports.telephony.outbound.warm_transfer import BRIEFED
 
 BRIEF = "Ann calls about order 17, which is late."
 CONNECTS = {"twilio": "<Conference", "telnyx": "bridge", "plivo": "conference", "vonage": "conversation"}
-
-
-@pytest.fixture(params=CARRIERS, ids=lambda kind: kind.name)
-async def carrier(request: pytest.FixtureRequest) -> AsyncIterator[SimulatedCarrier]:
-    async with running(request.param) as carrier:
-        yield carrier
-
-
-@pytest.fixture
-async def server(carrier: SimulatedCarrier, tmp_path: Path) -> AsyncIterator[OutboundServer]:
-    async with outbound_server(carrier, tmp_path) as server:
-        yield server
 
 
 @asynccontextmanager
@@ -102,7 +90,7 @@ async def test_a_briefed_colleague_is_connected_to_the_caller(server: OutboundSe
         assert call.greeted is False
         assert call.offered == ()
         assert len(server.carrier.asked) == 1, "nobody is connected before the brief was heard"
-        call.hung_up = "the colleague was briefed"
+        call.hung_up = BRIEFED
         call.over.set()
         legs = 1 if server.carrier.name == "telnyx" else 2
         requests = await asked(server, 1 + legs)
@@ -147,11 +135,28 @@ async def test_a_call_that_the_provider_refuses_is_a_failed_transfer(server: Out
 async def test_calls_that_the_provider_does_not_connect_are_a_failed_transfer(server: OutboundServer) -> None:
     async with transferring(server) as (_, _, transfer), briefed(server) as (_, call):
         server.carrier.refuses = True
-        call.hung_up = "the colleague was briefed"
+        call.hung_up = BRIEFED
         call.over.set()
         with pytest.raises(TransferFailed) as failed:
             await asyncio.wait_for(transfer, 10)
         assert failed.value.reason == "failed"
+
+
+async def test_a_second_request_that_the_provider_refuses_is_a_failed_transfer(
+    server: OutboundServer,
+) -> None:
+    if server.carrier.name == "telnyx":
+        pytest.skip("one request connects both")
+    async with transferring(server) as (_, caller, transfer), briefed(server) as (colleague, call):
+        server.carrier.accepts = 2  # the order, and the first of two that connect
+        call.hung_up = BRIEFED
+        call.over.set()
+        with pytest.raises(TransferFailed) as failed:
+            await asyncio.wait_for(transfer, 10)
+        assert failed.value.reason == "failed"
+        assert caller.closed is None, "the caller is with the agent"
+        await colleague.until(lambda: call.closed is not None)
+        assert not any(CONNECTS[server.carrier.name] in str(one) for one in server.carrier.asked[3:])
 
 
 async def test_the_allow_list_holds_for_the_colleague(server: OutboundServer) -> None:
@@ -192,6 +197,27 @@ async def test_a_caller_who_leaves_ends_the_call_of_the_colleague_though_the_too
         await asyncio.wait_for(transfer, 10)
 
 
+async def test_a_caller_who_leaves_during_the_brief_ends_it_and_nobody_is_connected(
+    server: OutboundServer,
+) -> None:
+    url = f"{PUBLIC_URL.replace('https', 'wss')}/telephony/{server.carrier.name}"
+    async with AsyncExitStack() as colleague_line:
+        async with stream(server, url) as caller:
+            await caller.until(lambda: server.calls and server.call.line is not None)
+            line = server.call.line
+            assert line is not None
+            transfer = asyncio.create_task(line.transfer(number=TO, brief=BRIEF))
+            colleague, call = await colleague_line.enter_async_context(briefed(server))
+        requests = await asked(server, 2)
+        assert any(is_ended(server, request, requests[0].line_call) for request in requests[1:])
+        call.hung_up = BRIEFED  # heard to its end all the same
+        call.over.set()
+        await colleague.until(lambda: call.closed is not None)
+        assert not any(CONNECTS[server.carrier.name] in str(one) for one in server.carrier.asked)
+        with pytest.raises(TransferFailed, match="the caller has left"):
+            await asyncio.wait_for(transfer, 10)
+
+
 async def test_a_briefing_that_ends_for_another_reason_connects_nobody(server: OutboundServer) -> None:
     async with transferring(server) as (_, _, transfer), briefed(server) as (_, call):
         call.hung_up = "the caller is silent"
@@ -212,7 +238,7 @@ async def test_a_store_that_fails_while_the_calls_are_joined_ends_the_colleague_
             raise OSError("disk full")
 
         monkeypatch.setattr(OutboundStore, "change", change)
-        call.hung_up = "the colleague was briefed"
+        call.hung_up = BRIEFED
         call.over.set()
         _, end = await asked(server, 2)
         monkeypatch.undo()
