@@ -34,7 +34,12 @@ SETTLE_S = 0.5
 """Silence of the agent after which its answer is over, in addition to the endpointing delay."""
 PATIENCE_S = 12.0
 """Time without any sound of the agent after which the caller speaks again."""
+MAX_ANSWER_S = 60.0
+"""Time after which the caller speaks though the agent goes on: one that hears itself through a speakerphone
+may answer itself for ever.
+"""
 MAX_CALL_S = 600.0
+"""Time after which the caller hangs up."""
 _REACTS_S = (0.0, 0.5)
 """Range of the time between an answer and the next line, in addition to `SETTLE_S`."""
 _BACKCHANNELS = ("Mm-hmm.", "Uh huh.", "Okay.", "Right.")
@@ -217,8 +222,8 @@ class SoundCall:
         )
 
     async def _listen(self, over_s: float | None) -> bool:
-        """Listen until the answer is over, or until nothing comes. Return True if it has lasted `over_s`, and
-        goes on.
+        """Listen until the answer is over, until nothing comes, or for `MAX_ANSWER_S`. Return True if it has
+        lasted `over_s`, and goes on.
         """
         since_s, silent_s = self._loop.time(), 0.0
         backchannel_s = self._random.uniform(*_BACKCHANNEL_AFTER_S) if self._delivery.backchannels else None
@@ -230,7 +235,8 @@ class SoundCall:
             if backchannel_s is not None and spoken_s >= backchannel_s:
                 backchannel_s = None
                 await self._say(self._random.choice(_BACKCHANNELS), "backchannel")
-            if self._loop.time() - max(since_s, self._ear.played_until_s) > PATIENCE_S:
+            now_s = self._loop.time()
+            if now_s - max(since_s, self._ear.played_until_s) > PATIENCE_S or now_s - since_s > MAX_ANSWER_S:
                 return False
             silent_s = silent_s + FRAME_S if await self._is_idle() else 0.0
         return False

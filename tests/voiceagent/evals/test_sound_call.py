@@ -19,12 +19,12 @@ from voiceagent.evals.callable_agent import callable_agent
 from voiceagent.evals.delivery import Microphone
 from voiceagent.evals.record import CallRecord
 from voiceagent.evals.scenario import EvalFile, LineConfig, Scenario, Times
-from voiceagent.evals.sound_call import _Ear
+from voiceagent.evals.sound_call import MAX_ANSWER_S, _Ear
 from voiceagent.evals.virtual_engines import EngineThread
 
 CONFIG = """
 [agent]
-python = "{module}:Shop"
+python = "{module}:{kind}"
 [recognizer]
 engine = "voiceagent.bench.people.offline:NoWords"
 [llm]
@@ -54,12 +54,25 @@ class Shop(Agent):
         return f"added {number}"
 
 
+class Talker(Agent):
+    """An agent that never stops, as one does that hears itself and answers."""
+
+    instructions = "You talk."
+
+    async def on_response(self, text: str, interrupted: bool) -> None:
+        self.call.say("And another thing that you should know about our pizzas.")
+
+
 def calls(
-    tmp_path: Path, table: dict[str, Any], seeds: tuple[int, ...], times: Times = TIMES
+    tmp_path: Path,
+    table: dict[str, Any],
+    seeds: tuple[int, ...],
+    times: Times = TIMES,
+    kind: type[Agent] = Shop,
 ) -> list[CallRecord]:
     """Return the records of calls with a script."""
     path = tmp_path / "shop.toml"
-    path.write_text(CONFIG.format(module=__name__))
+    path.write_text(CONFIG.format(module=__name__, kind=kind.__name__))
     scenario = Scenario.of("order", table)
 
     async def run() -> list[CallRecord]:
@@ -124,6 +137,15 @@ def test_lines_carry_the_call(tmp_path: Path, kind: str) -> None:
     table = {"script": ["I would like two tuna pizzas"], "line": {"kind": kind}}
     [call] = calls(tmp_path, table, (1,))
     assert [tool.name for tool in call.tools] == ["add"]
+
+
+@needs_espeak
+def test_a_caller_goes_on_though_the_agent_never_stops(tmp_path: Path) -> None:
+    table = {"script": ["I would like two tuna pizzas", "Goodbye"]}
+    [call] = calls(tmp_path, table, (1,), kind=Talker)
+    assert [line.text for line in call.lines] == table["script"]
+    assert call.ended_by == "caller"
+    assert call.seconds < 3 * MAX_ANSWER_S
 
 
 async def test_backchannel_of_the_agent_is_no_answer() -> None:
