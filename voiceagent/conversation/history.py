@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Literal, get_args
 
 from llmcore.engine import LOGGED_IF_SET, Message, ToolCall
@@ -275,7 +276,7 @@ def _mcp_as_tool_items(items: Sequence[Item]) -> Iterator[Item]:
 
 def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
     """Return the items as chat messages: empty text left out, neighbours of one role joined, every call
-    answered.
+    answered, in the order of the calls.
 
     Chat templates require user and assistant to alternate; an interrupted caller, or a response that was not
     played, leaves two neighbours of one role.
@@ -301,7 +302,26 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
         images += message.images
         calls += message.tool_calls
     close()
-    return tuple(messages)
+    return tuple(_in_order_of_calls(messages))
+
+
+def _in_order_of_calls(messages: Sequence[Message]) -> Iterator[Message]:
+    """Yield the messages; the outputs behind an assistant's calls come in the order of its calls.
+
+    Templates that name no calls depend on that order, and an output of one call may arrive before the
+    placeholder of another is put in.
+    """
+    calls: tuple[ToolCall, ...] = ()
+    for role, group in groupby(messages, key=lambda message: message.role):
+        run = list(group)
+        if role != "tool":
+            calls = run[-1].tool_calls
+        elif len(run) > 1:
+            for call in calls:
+                own = next((place for place, one in enumerate(run) if one.tool_call_id == call.call_id), None)
+                if own is not None:
+                    yield run.pop(own)
+        yield from run
 
 
 def _message(item: Item) -> Message | None:

@@ -8,8 +8,9 @@ from functools import cache
 
 import pytest
 from call_prompts import different, prompts_of, prompts_of_calls
-from conversation_moves import CALLS, FORGETFUL, SCRIPTS, run
-from hypothesis import given, settings
+from call_settings import call_settings
+from conversation_moves import CALLS, FORGETFUL, LOOK, SCRIPTS, run
+from hypothesis import example, given, settings
 from package_templates import package_templates
 from strict_templates import STRICT
 
@@ -65,6 +66,11 @@ def assert_whole(prompt: str, messages: tuple[Message, ...]) -> None:
 @pytest.mark.parametrize("name", STRICT)
 @settings(max_examples=40, deadline=None)
 @given(call=CALLS, script=SCRIPTS)
+@example(
+    # the client answers one of two calls of the agent's own tools
+    call=call_settings(instructions="", agent="Clerk", agent_tools=(LOOK,)),
+    script=[("respond", 0), ("tool", 1), ("output", 0)],
+)
 def test_every_prompt_of_a_call_is_rendered_whole_by_a_strict_template(
     name: str, call: CallSettings, script: list[tuple[str, int]]
 ) -> None:

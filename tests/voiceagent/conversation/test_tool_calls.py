@@ -231,13 +231,13 @@ def test_an_output_that_does_not_follow_its_call_is_told_as_a_late_one() -> None
     ]
 
 
-def test_of_parallel_calls_all_are_waited_for() -> None:
+def test_of_parallel_calls_all_are_waited_for_and_stand_in_the_order_of_the_calls() -> None:
     call = world()
     answered(call, "book", "look")
     assert not of(do.StartResponse, finish(call, "look", "rain"))
     (begun,) = of(do.StartResponse, finish(call, "book"))
     assert [message.content for message in begun.request.messages if message.role == "tool"] == [
-        "rain", "table 4",
+        "table 4", "rain",
     ]  # fmt: skip
 
 
