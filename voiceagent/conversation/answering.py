@@ -197,17 +197,19 @@ class Answering:
         """Record the end of a response, and run what waited for it."""
         assert isinstance(response.phase, Over)
         self._prompts.observe(response.start, response.phase.usage)
+        withdrawn = self._tools.withdraw(response.response_id) if response.played.false_end else []
+        response.tool_calls -= len(withdrawn)
         cut, interrupted = response.phase.interrupted_by != "", response.phase.interrupted_by in BARGE_IN
         answer = response.played.without_filler(response.phase.played)
-        unheard = not answer and not response.called_tools
+        unheard = not answer and not response.tool_calls
         # the caller heard no answer; a turn of theirs that follows replaces the pending one
         if interrupted and response.wanted.in_conversation and unheard:
             self._queue.answer_due = True
-        answered = not (cut or response.called_tools or response.start.say or response.is_clip)
+        answered = not (cut or response.tool_calls or response.start.say or response.is_clip)
         if answered and not self._policy.tools_as_logged:
             self._tools.begin_answer()
         commands = self._tools.on_response_over(response.response_id, cut)
-        return commands + self._silence.on_response_over(cut)
+        return withdrawn + commands + self._silence.on_response_over(cut)
 
     # ---- what is begun
 

@@ -5,7 +5,7 @@ Waiting ──▶ Running ──▶ done, failed             Running: the conver
    │           ├──▶ Overtaken ──▶ done, failed   awaited, but the agent's code spoke meanwhile: late result
    │           ├──▶ Detached ──▶ done, failed    the conversation continued: late result
    │           └──▶ Cancelling ──▶ cancelled     being cancelled; done if it ended first
-   └▶ cancelled                                  the response was cut before it was to run
+   └▶ cancelled, withdrawn                       the response was cut before it was to run
 
 A call runs once, and its result enters the history once. A late result is appended to the history, because
 prompts made meanwhile said that it was pending.
@@ -181,6 +181,17 @@ class ToolCalls:
     def begin_answer(self) -> None:
         """Reset the count of rounds, after a turn of the caller or an answer."""
         self._rounds = 0
+
+    def withdraw(self, response_id: str) -> list[Command]:
+        """Remove the calls that waited for the end of this response, which answered a false end of turn: the
+        whole turn is answered as if they had not been made. Return a command for each.
+        """
+        waiting = [call for call in self._calls.values() if call.phase is Phase.WAITING]
+        commands: list[Command] = []
+        for call in [call for call in waiting if call.record.response_id == response_id]:
+            del self._calls[call.call.call_id]
+            commands += self._records.remove(call.record)
+        return commands
 
     def on_response_over(self, response_id: str, cut: bool) -> list[Command]:
         """Run the calls that waited for the end of this response, or drop them if it was cut."""

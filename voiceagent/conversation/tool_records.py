@@ -74,6 +74,13 @@ class ToolRecords:
             return self._add(replace(item, late_for=recorded.call.name))
         return self._add(item, place)
 
+    def remove(self, recorded: CallRecord) -> list[Notification]:
+        """Remove a call that has no output."""
+        if recorded.item_id not in self._history:
+            return []  # a client has deleted it
+        self._history.delete(recorded.item_id)
+        return [notify.NotifyItemDeleted(recorded.item_id)]
+
     def has_items_since(self, recorded: CallRecord) -> bool:
         """Return True if other items than tool items follow a call."""
         place = self._place_of_output(recorded)

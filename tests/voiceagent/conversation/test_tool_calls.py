@@ -413,6 +413,43 @@ def test_a_caller_who_cuts_the_goodbye_keeps_the_agent() -> None:
     assert outputs(call) == [("hang_up_1", "not done: the caller interrupted, and is still there")]
 
 
+def resume(call: CallWorld, text: str) -> list[do.Command]:
+    """The caller goes on 0.3 s after the end of the turn, before the answer was heard."""
+    item_id = call.begin_speaking(1.3)
+    commands = call.feed(ev.InterruptionCandidate(1.5))
+    commands += call.pause(item_id, text, 2.0)
+    return commands + call.feed(ev.TurnEnded(2.0))
+
+
+def test_a_call_that_waited_for_its_words_is_withdrawn_if_the_turn_was_not_over() -> None:
+    call = world()
+    calls(call, "hang_up", words="Goodbye.")
+    commands = resume(call, "for two")
+    begun = of(do.StartResponse, commands)[-1]
+    assert messages(begun) == [("user", "book a table please for two", [])]
+    assert outputs(call) == []
+    assert len(of(notify.NotifyItemDeleted, commands)) == 1
+    assert run(commands) == []
+
+
+def test_a_turn_that_went_on_without_a_word_is_answered_after_its_call_was_withdrawn() -> None:
+    call = world()
+    calls(call, "hang_up", words="Goodbye.")
+    begun = of(do.StartResponse, resume(call, ""))[-1]
+    assert messages(begun) == [("user", "book a table please", [])]
+
+
+def test_a_call_that_ran_stays_though_the_turn_was_not_over() -> None:
+    call = world()
+    calls(call, "book", "hang_up", words="Goodbye.")
+    resume(call, "for two")
+    finish(call, "book")
+    assert outputs(call) == [("book_1", "table 4")]
+    assert [item.call.name for item in call.conversation.history.items if isinstance(item, ToolCallItem)] == [
+        "book"
+    ]
+
+
 def test_of_two_ways_to_leave_the_first_counts() -> None:
     call = world(replace(SETTINGS, agent_tools=(BYE, AgentTool(Tool("transfer", ""), when_played=True))))
     assert run(answered(call, "transfer", "hang_up", words="Bye.")) == ["transfer"]

@@ -33,7 +33,7 @@ class CalledTools:
             return []
         before = len(self._history.items)
         for call in calls:
-            response.called_tools = True
+            response.tool_calls += 1
             mcp = _mcp_tool(call.name, response.wanted, settings)
             if mcp is not None or _runs_here(call.name, response.wanted, settings):
                 commands += self._running.start(response.response_id, call, settings, mcp)

@@ -109,7 +109,7 @@ class Response:
     """One response, from its request until it is played or cut.
 
     `CurrentResponse` changes it. start: the command that started it. wanted: the request for it. joined: it
-    is an item of the history. called_tools: it called tools. first_call_id: the item of its first call, which
+    is an item of the history. tool_calls: number of its tool calls. first_call_id: the item of its first call, which
     its text precedes; "" for none. refused_calls: it made calls although it must make none, and they were
     dropped. written: its full text once the LLM has finished it, None before. is_clip: it is audio of the
     client (`ClipRequested`).
@@ -122,7 +122,7 @@ class Response:
     phase: Phase
     joined: bool = False
     is_clip: bool = False
-    called_tools: bool = False
+    tool_calls: int = 0
     first_call_id: str = field(default="", init=False)
     refused_calls: bool = field(default=False, init=False)
     written: str | None = field(default=None, init=False)
