@@ -133,10 +133,11 @@ gate: install $(NEEDS)
 	$(BIN)/voiceagent gate --config $(CONFIG) --baseline tests/bench/gate.json
 
 # The tests start some hundred processes: a module is compiled for the first of them, whatever the environment says.
+# Property tests draw the same examples each time, so that one commit has one verdict; pytest alone draws new ones.
 test: export PYTHONDONTWRITEBYTECODE =
 test: export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/bytecode
 test: $(DONE)/test $(TEST_VLLM) try-programs
-	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder -r fER --durations 40
+	$(BIN)/python -m pytest --hypothesis-profile repeatable --numprocesses $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder -r fER --durations 40
 
 # All faults: those that `make test` has, and those that take longer.
 faults: $(DONE)/test try-programs

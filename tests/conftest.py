@@ -17,6 +17,7 @@ hold_threads()
 
 # Machines are shared and noisy: how long an example takes says nothing about the code.
 settings.register_profile("no deadline", deadline=None)
+settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("no deadline")
 
 REAL_TIME = ("e2e", "faults", "session", "server")
