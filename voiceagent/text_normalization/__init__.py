@@ -27,7 +27,7 @@ from voiceagent.text_normalization.dates import date_name_rules, date_rules
 from voiceagent.text_normalization.languages import Language, find_language
 from voiceagent.text_normalization.money import money_rules
 from voiceagent.text_normalization.numbers import has_words
-from voiceagent.text_normalization.quantities import point_rules, quantity_rules
+from voiceagent.text_normalization.quantities import WORD_RULES, point_rules, quantity_rules
 from voiceagent.text_normalization.rules import Rule
 from voiceagent.text_normalization.sentence_ends import GLUED
 from voiceagent.text_normalization.speech_markup import ELLIPSIS, pause_of_ellipsis
@@ -143,6 +143,7 @@ def _rules_of(language: Language) -> _Rules:
         *date_name_rules(language),
         *abbreviation_rules(language),
         *streets.NAME_RULES,
+        *WORD_RULES,
         *codes.LETTER_RULES,
     )
     signs_first = (

@@ -7,10 +7,11 @@ import re
 from voiceagent.text_normalization.agreement import counting_words, noun_gender
 from voiceagent.text_normalization.languages import Language, word_set
 from voiceagent.text_normalization.numbers import digit_words, in_words, number_pattern, number_words
-from voiceagent.text_normalization.rules import Rule, rule, text_after, word_before
+from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
 
 _SCALES = {"k": "thousand", "K": "thousand", "M": "million"}
 _BY = {"en": "by", "de": "mal", "es": "por"}
+_LENGTH_BEFORE = re.compile(r"\d[ ]?(?:[cmk]?m|ft|in)[ ]$")
 _PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8"}
 _FRACTIONS = {
@@ -49,10 +50,6 @@ def _read_percent(match: re.Match[str], language: Language) -> str | None:
 
 def _read_scaled(match: re.Match[str], language: Language) -> str:
     return f"{number_words(match['amount'], language)} {_SCALES[match['scale']]}"
-
-
-def _read_feet(match: re.Match[str], language: Language) -> str:
-    return f"{number_words(match[1], language)} foot {number_words(match[2], language)}"
 
 
 def _read_english_fraction(match: re.Match[str], language: Language) -> str | None:
@@ -141,6 +138,14 @@ def point_rules() -> tuple[Rule, ...]:
     return (rule(r"(?<![\w.])\.\d+", _read_point),)
 
 
+def _read_by_of_lengths(match: re.Match[str], language: Language) -> str | None:
+    return _BY[language.code] if _LENGTH_BEFORE.search(text_before(match, 8)) else None
+
+
+WORD_RULES: tuple[Rule, ...] = (rule(r"x(?=[ ]\d)", _read_by_of_lengths, *_BY),)
+"""The rules for letters among figures: the "x" in "4 m x 5 m"."""
+
+
 def quantity_rules(language: Language) -> tuple[Rule, ...]:
     """Return the rules for numbers in words; the rule for plain numbers is the last."""
     amount = rf"(?P<amount>{number_pattern(language)})"
@@ -148,7 +153,6 @@ def quantity_rules(language: Language) -> tuple[Rule, ...]:
     return (
         rule(rf"{amount}[ \u00a0\u202f]?%", _read_percent),
         rule(rf"{amount}(?P<scale>[kKM])(?![\w'’])", _read_scaled, "en"),
-        rule(r"(\d)['′](\d{1,2})[\"″]", _read_feet, "en"),
         *(rule(r"(\d{1,4}(?:[.,]\d{1,2})?)[ ]?[x×](?=[ ]?\d)", _read_by, code) for code in _BY),
         rule(r"24/7\b", lambda match, _: "twenty-four seven", "en"),
         rule(r"24/7\b", lambda match, _: "vierundzwanzig sieben", "de"),

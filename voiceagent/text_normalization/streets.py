@@ -33,6 +33,10 @@ def _read_house(match: re.Match[str], language: Language) -> str | None:
     return house_number_words(match[1], language)
 
 
+def _read_house_and_letter(match: re.Match[str], language: Language) -> str | None:
+    return f"{house_number_words(match[1], language)} {match[2]}"
+
+
 def _read_number_and_letter(match: re.Match[str], language: Language) -> str | None:
     return f"{number_words(match[1], language)} {match[2].upper()}"
 
@@ -53,6 +57,7 @@ _NAME = r"[ ](?:[NSEW]\.?|[A-Z][\w'’]*\.?|\d{1,3}(?:st|nd|rd|th))"
 RULES: tuple[Rule, ...] = (
     rule(rf"(\d{{1,5}})(?=(?:{_NAME}){{1,3}}?[ ](?:{_STREETS})\b)", _read_house, "en"),
     rule(r"(\d{3,4})(?=[ ](?:Broadway|Main)\b)", _read_house, "en"),
+    rule(rf"(\d{{3,4}})([A-F])(?=(?:{_NAME}){{1,3}}?[ ](?:{_STREETS})\b)", _read_house_and_letter, "en"),
     rule(r"(\d{1,4})([A-F])(?![\w-])", _read_number_and_letter, "en"),
     rule(r"(\d{1,4})[ ]?([a-f])(?=[,.;]|[ ]?$)", _read_number_and_letter, "de"),
     rule(r"(?:(?<=\d,[ ])|(?<=\d[a-z],[ ]))\d{5}(?=[ ][A-ZÄÖÜ])", _read_digits, "de"),

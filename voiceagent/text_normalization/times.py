@@ -97,11 +97,18 @@ def _read_english_hour(match: re.Match[str], language: Language) -> str | None:
 
 
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?![\d:])"
+_DOTTED = r"(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)"
 _HALF = r"(?P<half>[ap]\.[ ]?m\.|[ap]m\b|A\.M\.|P\.M\.|AM\b|PM\b)"
 
 
 _ENGLISH = (
     rule(rf"{_TIME}(?:[ \u202f]?{_HALF})?", _read_english_time),
+    # "7.30pm" and "7.30 to 8pm", as the British write them
+    rule(rf"{_DOTTED}[ \u202f]?{_HALF}", _read_english_time),
+    rule(
+        rf"{_DOTTED}(?P<half>)(?=\s?(?:to|until|[-–])\s?\d{{1,2}}(?:[.:][0-5]\d)?\s?[ap]\.?m\b)",
+        _read_english_time,
+    ),
     rule(rf"(?P<hour>\d{{1,2}})[ \u202f]?{_HALF}", _read_english_hour),
 )
 
@@ -119,11 +126,10 @@ def time_rules(language: Language) -> tuple[Rule, ...]:
         if language.code == "es"
         else rf"[ \u202f]?(?:{mark})(?!\w)"
     )
-    dotted = r"(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)"
     until = rf"(?=\s?(?:bis|tot|[-–]|a)\s?\d{{1,2}}[.:][0-5]\d{marked})"
     return (
         rule(rf"{_TIME}(?:{marked})?{half}", _read_time),
-        rule(rf"{dotted}(?:{marked}|{until})", _read_time),
+        rule(rf"{_DOTTED}(?:{marked}|{until})", _read_time),
         rule(
             r"(?P<hour>\d{1,2})[ ]?h[ ]?(?P<minute>[0-5]\d)(?![\w:]|[ ]?[Mm]in)(?:[ ]?Uhr\b)?",
             _read_time,

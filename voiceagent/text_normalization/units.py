@@ -6,7 +6,7 @@ import re
 
 from voiceagent.text_normalization.agreement import counting_words
 from voiceagent.text_normalization.languages import Language, Unit
-from voiceagent.text_normalization.numbers import number_pattern
+from voiceagent.text_normalization.numbers import number_pattern, number_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
 
 _MINUTES_FOLLOW_HOURS = re.compile(r"\d\s?(?:h|hrs?|d|hours?|Std\.?|Stunden?|horas?),?\s?$")
@@ -38,6 +38,10 @@ def _amount_of(amount: str, unit: Unit, match: re.Match[str], language: Language
     return f"{words} {unit.one if amount == '1' else unit.many}" if words else None
 
 
+def _read_feet(match: re.Match[str], language: Language) -> str:
+    return f"{number_words(match[1], language)} foot {number_words(match[2], language)}"
+
+
 def _read_hours_and_minutes(match: re.Match[str], language: Language) -> str:
     amounts = ((match["hours"], "h"), (match["minutes"].lstrip("0"), "min"))
     parts = [_amount_of(amount, language.units[unit], match, language) for amount, unit in amounts if amount]
@@ -53,6 +57,7 @@ def unit_rules(language: Language) -> tuple[Rule, ...]:
     units = "|".join(re.escape(symbol) for symbol in symbols)
     stop = r"(?:\.(?=[,;:]|[ ][a-z0-9]))?" if language.code != "de" else r"(?:\.(?=[,;:]|[ ][a-zäöü0-9]))?"
     return (
+        rule(r"(\d)(?:['′]|[ ]?ft\.?[ ])(\d{1,2})(?:[\"″]|[ ]?in\b)", _read_feet, "en"),
         rule(r"(?P<hours>\d{1,2})h[ ]?(?P<minutes>[0-5]\d)(?:m|min)?\b(?![:.]\d)", _read_hours_and_minutes),
         rule(rf"{amount}[ \u00a0\u202f-]?(?P<unit>{units})(?![\w'’]){stop}", _read_unit),
     )

@@ -109,10 +109,10 @@ class Response:
     """One response, from its request until it is played or cut.
 
     `CurrentResponse` changes it. start: the command that started it. wanted: the request for it. joined: it
-    is an item of the history. tool_calls: number of its tool calls. first_call_id: the item of its first call, which
-    its text precedes; "" for none. refused_calls: it made calls although it must make none, and they were
-    dropped. written: its full text once the LLM has finished it, None before. is_clip: it is audio of the
-    client (`ClipRequested`).
+    is an item of the history. tool_calls: number of its tool calls. first_call_id: the item of its first
+    call, which its text precedes; "" for none. refused_calls: it made calls although it must make none, and
+    they were dropped. written: its full text once the LLM has finished it, None before. is_clip: it is audio
+    of the client (`ClipRequested`).
     """
 
     start: StartResponse
