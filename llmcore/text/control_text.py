@@ -234,10 +234,11 @@ class ControlText:
     def _read_header(self, region: Region) -> bool:
         """Parse a header of the harmony format: the channel and the recipient of the following text."""
         end = region.end_pattern.search(self._pending)
-        if end is None:
-            if len(self._pending) > LONGEST_HEADER:
-                self._close_region(self._pending)
-            return False
+        if end is None or end.end() > LONGEST_HEADER:
+            if len(self._pending) <= LONGEST_HEADER:
+                return False
+            self._close_region(self._pending)  # no header after all
+            return True
         header, rest = self._pending[: end.start()], self._pending[region.text_start(end) :]
         self._close_region(rest)
         if end[0].lower() in region.closings:

@@ -79,6 +79,16 @@ PARTS = st.sampled_from((*THOUGHTS.values(), *CALLS.values(), *ORDINARY, *REGION
 )
 
 
+def test_text_after_a_header_that_never_ends_is_read_as_usual() -> None:
+    said = "Welcome to the hotel. " * 12
+    for end in ("", "<|message|>Hello."):
+        text = f"<|start|>{said}<think>Hm.</think>Your table is booked.{end}"
+        whole = read([text])
+        assert whole[0].startswith(f"{said}Your table is booked.")
+        assert whole[2] == "Hm."
+        assert read(list(text)) == whole
+
+
 @given(st.lists(PARTS, max_size=4), st.data(), st.booleans(), st.booleans())
 def test_however_a_reply_is_cut_the_same_words_and_calls_come_out(
     parts: list[str], data: st.DataObject, wanted: bool, doubtful: bool
