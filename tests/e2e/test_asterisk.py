@@ -1,4 +1,4 @@
-"""A real Asterisk calls the agent: greeting, interruption, keys, goodbye, over chan_websocket and AudioSocket."""
+"""A real Asterisk calls the agent, over chan_websocket and AudioSocket, and is called through."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A real Asterisk as a process of the test, with a phone that is a dialplan of its own.
 
-`VOICEAGENT_ASTERISK` names the program where it is not in the PATH. Calls go through channels of kind Local, so that
-no SIP is needed: one half is the phone, the other dials the agent.
+`VOICEAGENT_ASTERISK` names the program where it is not in the PATH. Calls go through channels of kind Local:
+one half is the phone, the other dials the agent. That needs no SIP.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import asyncio
 import os
 import shutil
 import socket
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from subprocess import DEVNULL
 
 import httpx
 import pytest
@@ -70,7 +70,8 @@ class Asterisk:
 
     async def call(self, phone: str, dials: str) -> str:
         """Let a phone, an extension of its dialplan, call another extension. Return the channel's id."""
-        wanted = {"endpoint": f"Local/{phone}@phones/n", "context": "agents", "extension": dials, "priority": 1}
+        endpoint = f"Local/{phone}@phones/n"
+        wanted = {"endpoint": endpoint, "context": "agents", "extension": dials, "priority": 1}
         answer = await self._ari.post("/channels", json=wanted)
         answer.raise_for_status()
         return str(answer.json()["id"])
@@ -99,8 +100,8 @@ class Asterisk:
 
 @asynccontextmanager
 async def asterisk(folder: Path, url: str, dialplan: str) -> AsyncIterator[Asterisk]:
-    """Run Asterisk with a connection `agent` to this URL. dialplan: text of extensions.conf, with the contexts
-    `phones` and `agents`.
+    """Run Asterisk with a connection `agent` to this URL. dialplan: text of extensions.conf, with the
+    contexts `phones` and `agents`.
     """
     program = shutil.which(os.environ.get("VOICEAGENT_ASTERISK", "asterisk"))
     if program is None:
@@ -120,19 +121,19 @@ async def asterisk(folder: Path, url: str, dialplan: str) -> AsyncIterator[Aster
     for name, text in files.items():
         (folder / name).write_text(text)
     server = Asterisk(folder, port)
-    process = subprocess.Popen(
-        [program, "-f", "-C", str(folder / "asterisk.conf")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        *(program, "-f", "-C", str(folder / "asterisk.conf")), stdout=DEVNULL, stderr=DEVNULL
     )
     try:
         async with asyncio.timeout(PATIENCE_S):
             while not await server.answers():
-                assert process.poll() is None, "asterisk did not start"
+                assert process.returncode is None, "asterisk did not start"
                 await asyncio.sleep(0.1)
         yield server
     finally:
         await server.close()
         process.terminate()
-        process.wait(PATIENCE_S)
+        await process.wait()
 
 
 def _modules(program: Path) -> Path:

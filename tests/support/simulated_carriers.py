@@ -32,6 +32,8 @@ ENVIRONMENT = {
     "PLIVO_TOKEN": "plivo-token",
     "TELNYX_KEY": "telnyx-key",
     "TELNYX_STREAM": "telnyx-stream",
+    "ASTERISK_PASSWORD": "asterisk-password",
+    "ARI_PASSWORD": "ari-password",
     "VONAGE_SECRET": "vonage-secret-of-thirty-two-bytes",
     "VONAGE_KEY": generate_private_key(65_537, 2_048).private_bytes(*_PEM).decode(),
 }
@@ -245,7 +247,40 @@ class Vonage(SimulatedCarrier):
         return {"authorization": f"Bearer {jwt.encode(claims, ENVIRONMENT['VONAGE_SECRET'], 'HS256')}"}
 
 
+class Asterisk(SimulatedCarrier):
+    """Reports the end alone, from its dialplan."""
+
+    name, line = "asterisk", phone_lines.Asterisk
+    statuses: ClassVar[dict[str, str]] = {"completed": "ANSWER", "busy": "BUSY", "no_answer": "NOANSWER"}
+
+    def table(self) -> dict[str, Any]:
+        return {
+            "password_env": "ASTERISK_PASSWORD",
+            "ari_url": self.api_url,
+            "ari_password_env": "ARI_PASSWORD",
+        }
+
+    def answer(self, line_call: str) -> dict[str, Any]:
+        return {"id": line_call, "name": "Local/+15550123456@voiceagent-dial-00000000;1", "state": "Down"}
+
+    def event(self, asked: Asked, status: str) -> Webhook:
+        form = {"status": self.statuses[status], "cause": "17", "call": asked.line_call}
+        url = asked.fields["variables"]["VOICEAGENT_REPORT"]
+        return Webhook(url, urlencode(form).encode(), self.handshake(url))
+
+    def stream_url(self, asked: Asked, xml: str) -> str:
+        call_id = asked.fields["variables"]["VOICEAGENT_CALL"]
+        return f"{PUBLIC_URL.replace('https', 'wss')}/telephony/asterisk?outbound_call={call_id}"
+
+    def handshake(self, url: str) -> dict[str, str]:
+        user = b64encode(f"asterisk:{ENVIRONMENT['ASTERISK_PASSWORD']}".encode()).decode()
+        return {"authorization": f"Basic {user}"}
+
+
 CARRIERS: list[type[SimulatedCarrier]] = [Twilio, Telnyx, Plivo, Vonage]
+"""Those that sign their webhooks, report each status and connect two calls."""
+PLACING = [*CARRIERS, Asterisk]
+"""All that place calls."""
 
 
 @asynccontextmanager

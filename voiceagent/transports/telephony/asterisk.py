@@ -142,6 +142,12 @@ class AsteriskConfig(ProviderConfig):
     key_name: ClassVar[str] = "password_env"
     password_env: str | None = None
     """Environment variable that holds the password from websocket_client.conf."""
+    ari_url: str = ""
+    """URL of Asterisk's HTTP server, such as "http://127.0.0.1:8088". Needed to place calls."""
+    ari_user: str = "voiceagent"
+    """User in ari.conf."""
+    ari_password_env: str | None = None
+    """Environment variable that holds the password of `ari_user`."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
         """Return the provider with its serializer and authentication. Raise ConfigError."""

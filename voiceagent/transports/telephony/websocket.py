@@ -68,8 +68,12 @@ class TelephonyEndpoint:
 
     async def serve(self, websocket: WebSocket) -> None:
         """Serve one connection, from its handshake to the end of its call: the endpoint of a
-        `WebSocketRoute`.
+        `WebSocketRoute`. `outbound_call` in the query is the id of an outbound call, from lines whose
+        connections all have one path.
         """
+        if (call_id := websocket.query_params.get("outbound_call")) is not None:
+            await self._serve_outbound(websocket, call_id)
+            return
         why = self._refusal_reason(websocket)
         if why is not None:
             await self._refuse(websocket, why)
@@ -80,8 +84,10 @@ class TelephonyEndpoint:
 
     async def serve_outbound(self, websocket: WebSocket) -> None:
         """Serve the stream of an outbound call that was answered: its path ends with the call's id."""
+        await self._serve_outbound(websocket, websocket.path_params["call_id"])
+
+    async def _serve_outbound(self, websocket: WebSocket, call_id: str) -> None:
         why = self._refusal_reason(websocket)
-        call_id = websocket.path_params["call_id"]
         call = None
         if why is None and self._dialer is not None:
             call = await self._dialer.connect(call_id, self._options.provider)

@@ -54,7 +54,8 @@ def _carrier(telephony: TelephonyConfig, name: str, environment: Mapping[str, st
     carrier = None if table is None else carrier_of(table, settings)
     if carrier is None:
         message = (
-            f"no provider that places calls; allowed: twilio, telnyx, plivo, vonage, with [telephony.{name}]"
+            "no provider that places calls; allowed: twilio, telnyx, plivo, vonage, asterisk, "
+            f"with [telephony.{name}]"
         )
         raise problem(source, f"outbound.numbers.{name}", name, message)
     return carrier

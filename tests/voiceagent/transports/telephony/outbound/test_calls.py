@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from outbound_server import OWN, TO, OutboundServer
+from outbound_server import OWN, TO, OutboundServer, outbound_server
 from phone_caller import calling
-from simulated_carriers import PUBLIC_URL
+from simulated_carriers import PLACING, PUBLIC_URL, Asterisk, SimulatedCarrier, Webhook, running
 
 ORDER = {"to": TO, "agent": "orders", "reason": "the order is ready", "parameters": {"order": "17"}}
 
@@ -18,9 +21,19 @@ async def placed(server: OutboundServer, order: dict[str, Any] = ORDER) -> dict[
     return dict(answer.json())
 
 
+@pytest.fixture(params=PLACING, ids=lambda kind: kind.name)
+async def carrier(request: pytest.FixtureRequest) -> AsyncIterator[SimulatedCarrier]:
+    async with running(request.param) as carrier:
+        yield carrier
+
+
 async def report(server: OutboundServer, status: str) -> str:
-    """Let the provider report a status of the first call. Return the body of the answer."""
+    """Let the provider report a status of the first call, if it reports this one. Return the body of the
+    answer.
+    """
     carrier = server.carrier
+    if carrier.name == "asterisk" and status not in carrier.statuses:
+        return ""
     answer = await server.provider.post(carrier.event(carrier.asked[0], status))
     assert answer.is_success, answer.text
     return answer.text
@@ -58,7 +71,7 @@ async def test_an_answered_call_reaches_its_agent_which_knows_whom_it_called_and
             "from": OWN,
         }.items() <= known.items()
     await report(server, "completed")
-    rings = [] if carrier.name == "telnyx" else ["ringing"]  # Telnyx does not report that it rings
+    rings = [] if carrier.name in ("telnyx", "asterisk") else ["ringing"]  # these do not report that it rings
     assert server.statuses == ["queued", *rings, "answered", "completed"]
 
 
@@ -84,7 +97,7 @@ async def test_a_ringing_call_is_ended_by_its_id(server: OutboundServer) -> None
     assert (await server.hang_up(call["id"])).is_success
     asked = carrier.asked[1]
     assert carrier.asked[0].line_call in asked.path
-    method = {"plivo": "DELETE", "vonage": "PUT"}.get(carrier.name, "POST")
+    method = {"plivo": "DELETE", "vonage": "PUT", "asterisk": "DELETE"}.get(carrier.name, "POST")
     assert asked.method == method
     await report(server, "no_answer")
     assert (await server.hang_up(call["id"])).is_success
@@ -125,7 +138,7 @@ async def test_a_call_needs_a_key(server: OutboundServer) -> None:
         ({"to": "5550123456"}, "invalid_number"),
         ({"to": 5}, "invalid_value"),
         ({"agent": "nobody"}, "call_refused"),
-        ({"provider": "asterisk"}, "unknown_provider"),
+        ({"provider": "audiosocket"}, "unknown_provider"),
         ({"form": "+15550199999"}, "invalid_value"),
         ({"parameters": {"a": 1}}, "invalid_value"),
     ],
@@ -137,3 +150,17 @@ async def test_a_wrong_order_is_refused_by_name(
     assert answer.status_code in (400, 404)
     assert answer.json()["error"]["code"] == code
     assert server.carrier.asked == []
+
+
+async def test_a_report_of_asterisk_needs_the_password_and_counts_once(tmp_path: Path) -> None:
+    async with running(Asterisk) as carrier, outbound_server(carrier, tmp_path) as server:
+        call = await placed(server)
+        genuine = carrier.event(carrier.asked[0], "busy")
+        forged = {"authorization": "Basic " + b64encode(b"asterisk:guessed").decode()}
+        for headers in ({}, forged):
+            answer = await server.provider.post(Webhook(genuine.url, genuine.body, headers))
+            assert answer.status_code == 403
+        assert (await server.status(call["id"]))["status"] == "queued"
+        assert (await server.provider.post(genuine)).is_success
+        assert (await server.provider.post(genuine)).status_code == 403
+        assert (await server.status(call["id"]))["status"] == "busy"

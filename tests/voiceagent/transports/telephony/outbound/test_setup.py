@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from outbound_server import OWN, TO, outbound_config, outbound_server
 from phone_server import config_of
-from simulated_carriers import CARRIERS, ENVIRONMENT, SimulatedCarrier, Twilio, running
+from simulated_carriers import ENVIRONMENT, PLACING, SimulatedCarrier, Twilio, running
 
 from voiceagent.agents import Agent
 from voiceagent.cli.outbound_call import call as call_by_command
@@ -24,6 +24,7 @@ REQUIRED = {
     "twilio": ("account_sid", "auth_token_env"),
     "telnyx": ("connection_id", "public_key", "api_key_env", "stream_token_env"),
     "plivo": ("auth_id", "auth_token_env"),
+    "asterisk": ("ari_url", "ari_password_env", "password_env"),
     "vonage": ("application_id", "private_key_env", "signature_secret_env"),
 }
 
@@ -34,7 +35,7 @@ def dialer(config: Config, folder: Path) -> Any:
     return dialer_of(*args, lambda call: None)
 
 
-@pytest.mark.parametrize(("kind", "setting"), [(k, s) for k in CARRIERS for s in REQUIRED[k.name]])
+@pytest.mark.parametrize(("kind", "setting"), [(k, s) for k in PLACING for s in REQUIRED[k.name]])
 def test_a_missing_setting_of_the_provider_is_named(
     kind: type[SimulatedCarrier], setting: str, tmp_path: Path
 ) -> None:
@@ -49,7 +50,7 @@ def test_a_missing_setting_of_the_provider_is_named(
     ("outbound", "named"),
     [
         ({"numbers": {}}, "outbound.numbers"),
-        ({"numbers": {"asterisk": OWN}}, "outbound.numbers.asterisk"),
+        ({"numbers": {"audiosocket": OWN}}, "outbound.numbers.audiosocket"),
         ({"numbers": {"telnyx": OWN}}, "outbound.numbers.telnyx"),
     ],
 )

@@ -6,7 +6,9 @@ from base64 import b64decode
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from voiceagent.transports.telephony.asterisk import AsteriskConfig
 from voiceagent.transports.telephony.outbound.carrier import Carrier
+from voiceagent.transports.telephony.outbound.carriers.asterisk import AsteriskCarrier
 from voiceagent.transports.telephony.outbound.carriers.plivo import PlivoCarrier
 from voiceagent.transports.telephony.outbound.carriers.telnyx import TelnyxCarrier
 from voiceagent.transports.telephony.outbound.carriers.twilio import TwilioCarrier
@@ -38,6 +40,11 @@ def carrier_of(table: ProviderConfig, settings: LineSettings) -> Carrier | None:
             secret = _key(settings, "signature_secret_env", table.signature_secret_env)
             pem = _key(settings, "private_key_env", table.private_key_env)
             return VonageCarrier(table.api_url, application_id, table.private_key(pem, settings), secret)
+        case AsteriskConfig():
+            url = _needed(settings, "ari_url", table.ari_url)
+            ari_password = _key(settings, "ari_password_env", table.ari_password_env)
+            password = _key(settings, "password_env", table.password_env)
+            return AsteriskCarrier(url, table.ari_user, ari_password, password)
     return None
 
 
