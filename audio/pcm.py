@@ -42,7 +42,8 @@ def encode(samples: Samples, audio_format: AudioFormat) -> bytes:
 def decode(data: bytes, audio_format: AudioFormat) -> Samples:
     """Return the samples [n] of wire bytes. Raises ValueError if the last 16-bit sample is incomplete."""
     if audio_format.bytes_per_sample == 1:
-        return _decoding_table(audio_format).take(np.frombuffer(data, np.uint8))
+        # every byte is in the table: "clip" only spares the check, a fifth of the time
+        return _decoding_table(audio_format).take(np.frombuffer(data, np.uint8), mode="clip")
     if len(data) % 2:
         raise ValueError(f"{len(data)} bytes of 16-bit PCM end in half a sample; an even number is needed")
     return np.frombuffer(data, "<i2").astype(np.int16)

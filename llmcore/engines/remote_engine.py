@@ -243,13 +243,14 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
 
     async def _attempt(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Yield the deltas of one attempt. Raises AttemptFailed, BrokenStream."""
-        first = PauseTolerantTimeout(self.first_token_timeout_s)
+        first, further = PauseTolerantTimeout(self.first_token_timeout_s), PauseTolerantTimeout()
         reader, reply = self.new_reader(), HeldBackReply(request, self._thought_habit, self.base_url)
         async with await self.run_attempt(first, self.open_stream(request)) as events:
             while True:
                 # one limit for everything before the first token: role and keep-alive events must not extend
                 # it
-                timeout = PauseTolerantTimeout(self.timeout_s) if reader.started else first
+                timeout = further if reader.started else first
+                further.restart(self.timeout_s)
                 if reply.holds_back:
                     arrival = asyncio.ensure_future(anext(events, None))
                     try:

@@ -179,9 +179,10 @@ class FallbackLlm:
         async with aclosing(self._primary.generate(request)) as deltas:
             # two limits: prefill may take long, but a reply that has begun must not stall
             limit_s, expected = self._time_outs.first_token_s + request.reading_s, "first token"
+            timeout = PauseTolerantTimeout(limit_s)
             while True:
                 try:
-                    async with PauseTolerantTimeout(limit_s):
+                    async with timeout:
                         delta = await anext(deltas, None)
                 except TimeoutError:
                     raise _TimedOut(f"the engine gave no {expected} within {limit_s:.3g} s") from None
@@ -189,6 +190,7 @@ class FallbackLlm:
                     return
                 yield delta
                 limit_s, expected = self._time_outs.stall_s, "further token"
+                timeout.restart(limit_s)
 
     def _succeeded(self) -> None:
         if self._breaker.state != "closed":

@@ -63,6 +63,7 @@ class CallPublisher:
         self._subscribers = subscriptions.subscribers
         self._faults = faults
         recorder, tracer = subscriptions.recorder, subscriptions.tracer
+        self.records_audio = recorder is not None
         self.on_input_audio: Callable[[Samples, int, float], None] = (
             _ignore_input if recorder is None else recorder.on_input_audio
         )

@@ -135,8 +135,9 @@ class Session(BaseCall):
         if made and self._listener.unjudged_s > MAX_UNJUDGED_S:
             return
         self._listener.hear(samples, made)
-        recorded = np.zeros_like(samples) if self.private else samples
-        self._publisher.on_input_audio(recorded, rate_hz, begins_ago_s)
+        if self._publisher.records_audio:
+            recorded = np.zeros_like(samples) if self.private else samples
+            self._publisher.on_input_audio(recorded, rate_hz, begins_ago_s)
 
     @property
     def _awaits_silence(self) -> bool:

@@ -70,3 +70,45 @@ async def test_a_cancellation_is_none_of_its_own():
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_after_a_restart_all_of_the_new_limit_is_left():
+    timeout = PauseTolerantTimeout(0.1)
+    for _ in range(4):
+        async with timeout:
+            await asyncio.sleep(0.06)
+        timeout.restart(0.1)
+    with pytest.raises(TimeoutError):
+        async with timeout:
+            await asyncio.Event().wait()
+
+
+async def test_waits_in_a_row_share_a_timer(monkeypatch):
+    loop, timers = asyncio.get_running_loop(), []
+    set_timer = loop.call_later
+    monkeypatch.setattr(loop, "call_later", lambda *given: timers.append(given) or set_timer(*given))
+    timeout = PauseTolerantTimeout(60.0)
+    for _ in range(100):
+        async with timeout:
+            await asyncio.sleep(0)
+        timeout.restart(60.0)
+    assert len(timers) == 1
+
+
+async def test_a_shorter_limit_than_before_is_kept():
+    timeout = PauseTolerantTimeout(60.0)
+    async with timeout:
+        await asyncio.sleep(0)
+    timeout.restart(0.05)
+    async with asyncio.timeout(1.0):
+        with pytest.raises(TimeoutError):
+            async with timeout:
+                await asyncio.Event().wait()
+
+
+async def test_no_wait_is_given_up_after_its_end():
+    timeout = PauseTolerantTimeout(0.02)
+    async with timeout:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.1)
+    assert asyncio.current_task().cancelling() == 0

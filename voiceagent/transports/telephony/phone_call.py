@@ -114,6 +114,7 @@ class PhoneCall:
         listens = line.outbound is not None and line.briefing is None
         self._greeting = GreetingListener(call_id) if listens else None
         self._push_audio: Callable[[Samples], None] = call.hear
+        self._input_format = call.settings.input_format  # that of the stream, once it has started
         self._passed_over = self._keys = 0
         self._loop = asyncio.get_running_loop()
         self._entry_timer: asyncio.TimerHandle | None = None
@@ -196,6 +197,7 @@ class PhoneCall:
         line_call, known = started.call_id[:MAX_DATA_VALUE], Personal(dict(started.parameters))
         self._log.info("phone_call_started", line_call=line_call, parameters=known)
         self._call.handle(ev.SettingsChanged(phone_settings(self._call.settings, started)))
+        self._input_format = started.input_format
         if started.parameters:
             about = MessageItem(new_id("item"), "user", call_data(started.parameters), by_line=True)
             # A separate assistant item: otherwise the metadata and the caller's first words would be one user
@@ -247,11 +249,11 @@ class PhoneCall:
             self._inband.mute(until_s)
 
     def _hear(self, media: Media) -> None:
-        audio_format, number = self._call.settings.input_format, media.number
+        number = media.number
         in_order = (media.payload,) if number is None else self._order.push(number, media.payload)
         for payload in in_order:
             try:
-                samples = decode_sound(payload, audio_format)
+                samples = decode_sound(payload, self._input_format)
             except ValueError as error:
                 raise ProtocolError(f"sound cannot be read: {error}") from error
             self._push_audio(samples)

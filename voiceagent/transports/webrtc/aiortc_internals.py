@@ -24,7 +24,8 @@ from aiortc.mediastreams import MediaStreamTrack
 from aiortc.rtcrtpreceiver import StreamStatistics
 
 from voiceagent.transports.limits import PACKET_BYTES, Allowance
-from voiceagent.transports.webrtc.rtp import RtpPacket, is_media, is_rtcp, mid_extension
+from voiceagent.transports.webrtc.pylibsrtp_internals import rtp_decryption, rtp_encryption
+from voiceagent.transports.webrtc.rtp import RtpPacket, is_media, is_rtp, mid_extension
 
 if not aiortc.__version__.startswith("1.16."):  # because private parts of it are used here
     raise ImportError(f"aiortc is {aiortc.__version__}; allowed: 1.16, as `make install` takes it")
@@ -123,6 +124,8 @@ class SoundIn:
         self._payload_types = {voice._codecs[0].payloadType or 0} | other_types
         receiver: Any = voice.receiver
         self._statistics: dict[int, StreamStatistics] = receiver._RTCRtpReceiver__remote_streams
+        self._key: pylibsrtp.Session | None = None
+        self._decrypt: Callable[[bytes], bytes] = bytes  # with that key
         self._dtls: Any = voice.receiver.transport
         connection: Any = self._dtls.transport._connection
         self._to_aiortc = connection.data_received
@@ -132,22 +135,24 @@ class SoundIn:
 
     def _sort(self, data: bytes, component: int) -> None:
         key = self._dtls._rx_srtp
-        if key is None or not is_media(data):
-            self._to_aiortc(data, component)
-        elif not is_rtcp(data):
-            self._hear(key, data)
-        elif self._has_room(self._reporting, data[4:8]):  # the SSRC, as below
+        if key is not None and is_rtp(data):  # nearly always
+            if key is not self._key:
+                self._key, self._decrypt = key, rtp_decryption(key)
+            self._hear(data)
+        elif key is None or not is_media(data) or self._has_room(self._reporting, data[4:8]):  # the SSRC
             self._to_aiortc(data, component)
 
-    def _hear(self, key: pylibsrtp.Session, data: bytes) -> None:
+    def _hear(self, data: bytes) -> None:
         source = data[8:12]  # SSRC (RFC 3550, section 5.1), unencrypted
-        if not self._has_room(self._sources, source):
+        is_new = source not in self._sources
+        if is_new and not self._has_room(self._sources, source):
             return
         try:
-            packet = RtpPacket.parse(key.unprotect(data))
+            packet = RtpPacket.parse(self._decrypt(data))
         except pylibsrtp.Error:
             return  # wrong key or replay
-        self._sources.add(source)
+        if is_new:
+            self._sources.add(source)
         if packet is None or packet.payload_type not in self._payload_types:
             return
         # after decryption: forged packets from the caller's address must not use the caller's budget
@@ -178,6 +183,8 @@ class SoundOut:
     def __init__(self, voice: RTCRtpTransceiver) -> None:
         self._dtls = voice.receiver.transport
         self._connection = self._dtls.transport._connection
+        self._key: pylibsrtp.Session | None = None
+        self._encrypt: Callable[[bytes], bytes] = bytes  # with that key
         self._sender: Any = voice.sender
         self._ssrc = voice.sender._ssrc
         self._payload_type = voice._codecs[0].payloadType or 0
@@ -195,10 +202,12 @@ class SoundOut:
         key, pair = self._dtls._tx_srtp, self._connection._nominated.get(1)
         if key is None or pair is None:
             return
+        if key is not self._key:
+            self._key, self._encrypt = key, rtp_encryption(key)
         timestamp = (self._began + timestamp) & 0xFFFFFFFF
         packet = RtpPacket(payload_type, self._sequence_number, timestamp, self._ssrc, payload, first)
         self._sequence_number = (self._sequence_number + 1) & 0xFFFF
-        pair.protocol.transport.sendto(key.protect(packet.serialize(self._extension)), pair.remote_addr)
+        pair.protocol.transport.sendto(self._encrypt(packet.serialize(self._extension)), pair.remote_addr)
         self._count(packet)
 
     def _count(self, packet: RtpPacket) -> None:

@@ -70,9 +70,10 @@ def is_stun(datagram: bytes) -> bool:
     return bool(datagram) and datagram[0] <= 3
 
 
-def is_rtcp(datagram: bytes) -> bool:
-    """Return True for RTCP, False for RTP (RFC 5761, section 4)."""
-    return len(datagram) > 1 and 192 <= datagram[1] <= 223
+def is_rtp(datagram: bytes) -> bool:
+    """Return True for RTP, False for RTCP (RFC 5761, section 4) and all else."""
+    is_rtcp = len(datagram) > 1 and 192 <= datagram[1] <= 223
+    return not is_rtcp and is_media(datagram)
 
 
 def is_media(datagram: bytes) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from aiortc import RTCPeerConnection, RTCRtpTransceiver
 from aiortc.rtcrtpreceiver import StreamStatistics
 from library_parts import assert_parts
+from pylibsrtp import Policy, Session
 
 from voiceagent.transports.limits import USUAL_LIMITS, Allowance
 from voiceagent.transports.webrtc.aiortc_internals import QuietTrack, SoundIn, ice_connection
@@ -56,9 +57,10 @@ class Line:
         self.heard: list[RtpPacket] = []
         self.taken: list[bytes] = []
         self._connection = SimpleNamespace(data_received=lambda data, component: self.taken.append(data))
-        key = SimpleNamespace(unprotect=lambda data: data)
+        key = bytes(30)
+        self._sent = Session(Policy(key, Policy.SSRC_ANY_OUTBOUND))
         self._dtls = SimpleNamespace(
-            _rx_srtp=key,
+            _rx_srtp=Session(Policy(key, Policy.SSRC_ANY_INBOUND)),
             transport=SimpleNamespace(_connection=self._connection),
             _handle_rtcp_data=self._read,
         )
@@ -69,6 +71,10 @@ class Line:
 
     def send(self, data: bytes) -> None:
         self._connection.data_received(data, 1)
+
+    def say(self, packet: RtpPacket) -> None:
+        """An encrypted packet of sound."""
+        self.send(self._sent.protect(packet.serialize()))
 
     def report(self, source: int) -> None:
         """A report whose signature is right."""
@@ -91,5 +97,5 @@ def test_reports_of_so_many_sources_are_taken_and_of_no_more() -> None:
 def test_sound_beyond_what_may_come_is_dropped_before_it_is_heard() -> None:
     line = Line()
     for number in range(20_000):
-        line.send(RtpPacket(96, number & 0xFFFF, 960 * number & 0xFFFFFFFF, 7, bytes(60)).serialize())
+        line.say(RtpPacket(96, number & 0xFFFF, 960 * number & 0xFFFFFFFF, 7, bytes(60)))
     assert 3_000 < len(line.heard) < 10_000

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.transports.webrtc.rtp import MIN_BUFFER_S, Remote, RtpPacket, is_media, is_rtcp, mid_extension
+from voiceagent.transports.webrtc.rtp import MIN_BUFFER_S, Remote, RtpPacket, is_media, is_rtp, mid_extension
 
 packets = st.builds(
     RtpPacket,
@@ -65,8 +65,8 @@ def test_what_shares_a_port_is_told_apart() -> None:
     report = bytes(aiortc.rtp.RtcpRrPacket(ssrc=1, reports=[]))
     assert is_media(voice)
     assert is_media(report)
-    assert not is_rtcp(voice)
-    assert is_rtcp(report)
+    assert is_rtp(voice)
+    assert not is_rtp(report)
     assert not is_media(b"\x16\xfe\xfd")  # DTLS
     assert not is_media(b"\x00\x01\x00\x00")  # STUN
     assert not is_media(b"")
