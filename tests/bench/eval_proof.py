@@ -1,8 +1,8 @@
 """Faults that `voiceagent eval --against` finds: `python tests/bench/eval_proof.py FOLDER [PART ...]`.
 
 Each of three faults (`eval_faults.py`) is compared with the agent without it over the demo's 30 scenarios,
-ten runs each. A change of nothing is the same agent by another name, and twenty runs of the agent divided in
-two halves at random, which have different callers. Results are written to FOLDER and not measured again.
+ten runs each. A change of nothing is the same agent by another name, and the runs of the agent divided in two
+halves at random, which have different callers. Results are written to FOLDER and not measured again.
 Parts: typed, model, sound; all by default. Exit 1 if a fault is not found, or a change is found where there
 is none.
 """
@@ -34,19 +34,30 @@ DIVISIONS = 400
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A configuration with its fault. agent: that has the fault. processes: calls at once."""
+    """A configuration with its fault. agent: that has the fault. processes: calls at once. only: scenarios,
+    all by default. runs_before: of each scenario, without the fault.
+    """
 
     config: Path
     agent: str
     title: str
     typed: bool
     processes: int = PROCESSES
+    only: tuple[str, ...] = ()
+    runs_before: int = RUNS
 
 
 PARTS = {
-    "typed": Part(ROOT / "configs/demo.toml", "WrongDefault", "a tool's wrong default", True),
+    "typed": Part(
+        ROOT / "configs/demo.toml", "WrongDefault", "a tool's wrong default", True, runs_before=2 * RUNS
+    ),
     "model": Part(
-        ROOT / "tests/bench/eval_page.toml", "Contradiction", "a prompt that contradicts itself", True, 1
+        ROOT / "tests/bench/eval_page.toml",
+        "Contradiction",
+        "a prompt that contradicts itself",
+        True,
+        1,  # the model has all cores
+        ("check_out", "double_price", "parking", "pool"),  # the others need tools, which Page lacks, or hours
     ),
     "sound": Part(ROOT / "configs/demo.toml", "MoreSilence", "300 ms more silence", False),
 }
@@ -58,7 +69,9 @@ def measured(part: Part, runs: int, agent: str, path: Path) -> Results:
         return read_results(path)
     began_s = time.monotonic()
     changes = {"agent.python": json.dumps(f"{AGENTS}:{agent}")} if agent else {}
-    plan = Plan(SCENARIOS, part.config, changes, runs=runs, typed=part.typed, processes=part.processes)
+    plan = Plan(
+        SCENARIOS, part.config, changes, runs=runs, typed=part.typed, processes=part.processes, only=part.only
+    )
     results = Results(agent or part.config.stem, tuple(make_runs(plan)), time.monotonic() - began_s)
     path.write_text(json.dumps(results.as_json()), encoding="utf-8")
     return results
@@ -103,7 +116,7 @@ def false_alarms(results: Results) -> tuple[int, float]:
 def proven(name: str, folder: Path) -> bool:
     """Measure a part and print its rows of the table. Return True if it shows what it must."""
     part = PARTS[name]
-    before = measured(part, 2 * RUNS, "", folder / f"{name}.json")
+    before = measured(part, part.runs_before, "", folder / f"{name}.json")
     after = measured(part, RUNS, part.agent, folder / f"{name}-fault.json")
     way = "typed" if part.typed else "by sound"
     calls = f"{len(first(before).runs)} + {len(after.runs)}"
@@ -125,7 +138,7 @@ def proven(name: str, folder: Path) -> bool:
 def unchanged(folder: Path) -> bool:
     """Print the row of an agent with another name alone. Return True if nothing is found."""
     part = PARTS["typed"]
-    before = first(measured(part, 2 * RUNS, "", folder / "typed.json"))
+    before = first(measured(part, part.runs_before, "", folder / "typed.json"))
     after = measured(part, RUNS, "Renamed", folder / "typed-renamed.json")
     changes = found(compare(before, after))
     calls = f"{len(before.runs)} + {len(after.runs)}"

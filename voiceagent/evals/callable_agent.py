@@ -109,24 +109,13 @@ class CallableAgent:
         typed = await TypedCaller.call(
             *(self.llm, agent, scenario.file.parameters, _Line(), language, clock, VIRTUAL_ANSWER_TIMEOUT_S)
         )
-        said: list[Said] = []
-        heard = 0
-        while True:
-            answer = " ".join(typed.words[heard:])
-            heard = len(typed.words)
-            said += [Said("agent", answer)] if answer else []
-            if typed.hung_up or (line := await caller.next(answer)) is None:
-                break
-            caller.over_agent_s()
-            if words := words_in(line.text):
-                said.append(Said("caller", words))
-                await typed.say(words)
-            else:
-                await typed.stay_silent()
-        ended_by: Role = "agent" if typed.hung_up else "caller"
+        try:
+            said = await _typed_lines(typed, caller)
+            ended_by: Role = "agent" if typed.hung_up else "caller"
+        finally:
+            await typed.close()
+            await agent.hooks_over()
         tools = tools_of(typed.session.items)
-        await typed.close()
-        await agent.hooks_over()
         understood = tuple(typed.understood)
         return CallRecord(tuple(said), tools, understood, ended_by=ended_by, spoken=False, language=language)
 
@@ -136,6 +125,24 @@ class CallableAgent:
         if text not in self.spoken:
             self.spoken[text] = await speak(self.voice, text)
         return self.spoken[text]
+
+
+async def _typed_lines(typed: TypedCaller, caller: Caller) -> list[Said]:
+    """Type the caller's lines until a side hangs up; return what both said."""
+    said: list[Said] = []
+    heard = 0
+    while True:
+        answer = " ".join(typed.words[heard:])
+        heard = len(typed.words)
+        said += [Said("agent", answer)] if answer else []
+        if typed.hung_up or (line := await caller.next(answer)) is None:
+            return said
+        caller.over_agent_s()
+        if words := words_in(line.text):
+            said.append(Said("caller", words))
+            await typed.say(words)
+        else:
+            await typed.stay_silent()
 
 
 @asynccontextmanager
