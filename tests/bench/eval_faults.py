@@ -1,20 +1,25 @@
-"""Faults on purpose for `voiceagent eval`: agents, and a model that reads its prompt.
+"""Faults on purpose for `eval_proof.py`: agents that `voiceagent eval --against` must find.
 
 The model of the demo answers as it was trained, whatever its prompt says, so a contradiction in it shows
-only with a model that reads it.
+only with a model that reads it (`eval_page.toml`).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from random import Random
+from dataclasses import replace
 
-from llmcore.engine import Delta, Request, Usage
 from voiceagent.agents import Agent, tool
-from voiceagent.conversation.words import words_of
+from voiceagent.conversation.end_of_turn.probability import SILENCES
 from voiceagent.demo import front_desk
 from voiceagent.demo.agent import FrontDesk
 from voiceagent.demo.world import system_prompt
+
+MORE_SILENCE_S = 0.3
+_USUAL_SILENCES = dict(SILENCES)
+
+
+class Renamed(FrontDesk):
+    """The front desk without a change, by another name."""
 
 
 class WrongDefault(FrontDesk):
@@ -24,6 +29,20 @@ class WrongDefault(FrontDesk):
     async def order_taxi(self, time: str = "six") -> str:
         """Order a taxi to the hotel. time: when it is to come, if not at once."""
         return self._noted(front_desk.order_taxi(self._random, time))
+
+
+class MoreSilence(FrontDesk):
+    """A front desk that ends each turn of the caller 300 ms later: the server's own table is changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for eagerness, usual in _USUAL_SILENCES.items():
+            SILENCES[eagerness] = replace(
+                usual,
+                certain_s=usual.certain_s + MORE_SILENCE_S,
+                even_s=usual.even_s + MORE_SILENCE_S,
+                open_s=usual.open_s + MORE_SILENCE_S,
+            )
 
 
 class Page(Agent):
@@ -38,27 +57,3 @@ class Contradiction(Agent):
     instructions = (
         f"{system_prompt()}\nParking: free of charge for all guests.\nCheck-out: until twelve, at noon."
     )
-
-
-class PageReader:
-    """A model that reads out a line of its prompt whose topic is in the question, any of them."""
-
-    def __init__(self) -> None:
-        self._random = Random()
-
-    async def start(self) -> None:
-        """Do nothing: there is nothing to load."""
-
-    async def close(self) -> None:
-        """Do nothing: there is nothing to release."""
-
-    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Yield the line."""
-        prompt, question = request.messages[0].content, "".join(words_of(request.messages[-1].content))
-        lines = [line.partition(": ") for line in prompt.splitlines() if ": " in line]
-        facts = [fact for topic, _, fact in lines if "".join(words_of(topic)) in question]
-        yield Delta(self._random.choice(facts or ["Thank you for calling the Lakeside Hotel."]))
-        yield Delta(finish_reason="stop", usage=Usage())
-
-    async def prefill(self, request: Request) -> None:
-        """Do nothing: there is no cache."""

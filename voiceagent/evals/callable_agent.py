@@ -27,6 +27,7 @@ from voiceagent.engines.engines import Engines
 from voiceagent.evals.caller import Caller, LlmCaller, ScriptedCaller
 from voiceagent.evals.delivery import Delivery, Microphone, words_in
 from voiceagent.evals.folder import SETTINGS
+from voiceagent.evals.hearing import Hearing
 from voiceagent.evals.record import CallRecord, Role, Said
 from voiceagent.evals.scenario import EvalFile, Scenario, Times
 from voiceagent.evals.sound_call import SoundCall, tools_of
@@ -52,8 +53,8 @@ class CallableAgent:
     """An agent with its started engines.
 
     services: None for typed calls. caller_llm: of callers without a script. judges: one, or two for a second
-    opinion. voice: of the callers, None for typed calls. spoken: their texts so far. kept: keeps the calls by
-    sound, if given.
+    opinion. voice: of the callers, None for typed calls. spoken: their texts so far. hearing: of the
+    callers, who read the agent's words without it. kept: keeps the calls by sound, if given.
     """
 
     config: Config
@@ -64,16 +65,20 @@ class CallableAgent:
     judges: tuple[Llm, ...]
     voice: Synthesizer | None
     spoken: dict[str, Samples]
+    hearing: Hearing | None = None
     kept: KeptRuns | None = None
 
     async def call(self, scenario: Scenario, seed: int) -> CallRecord:
-        """Make one call. seed: of what differs between the runs. Raises CallerError, SynthesizerError."""
+        """Make one call. seed: of what differs between the runs.
+
+        Raises CallerError, RecognizerError, SynthesizerError.
+        """
         began_s = time.thread_time()
         random = Random(f"{scenario.name} {seed}")
         language = self.config.agent.language
         caller: Caller
         if scenario.file.script:
-            caller = ScriptedCaller(scenario.file, random, language)
+            caller = ScriptedCaller(scenario.file, random, language, self.hearing is not None)
         else:
             caller = LlmCaller(self.caller_llm, scenario.file, random, language)
         if self.services is None:
@@ -90,9 +95,10 @@ class CallableAgent:
         delivery = Delivery(scenario.file.persona, scenario.file.line, random, self._speak)
         parts = services, agent, caller, delivery, microphone, random
         if self.kept is None:
-            return await SoundCall(*parts).run(scenario.file.parameters, _Line())
+            return await SoundCall(*parts, hearing=self.hearing).run(scenario.file.parameters, _Line())
         async with self.kept.keep(scenario.name, seed, services) as recording:
-            record = await SoundCall(*parts, recording.subscribe).run(scenario.file.parameters, _Line())
+            call = SoundCall(*parts, recording.subscribe, self.hearing)
+            record = await call.run(scenario.file.parameters, _Line())
         return replace(record, call_id=recording.call_id)
 
     async def _typed(self, scenario: Scenario, caller: Caller) -> CallRecord:
@@ -103,24 +109,13 @@ class CallableAgent:
         typed = await TypedCaller.call(
             *(self.llm, agent, scenario.file.parameters, _Line(), language, clock, VIRTUAL_ANSWER_TIMEOUT_S)
         )
-        said: list[Said] = []
-        heard = 0
-        while True:
-            answer = " ".join(typed.words[heard:])
-            heard = len(typed.words)
-            said += [Said("agent", answer)] if answer else []
-            if typed.hung_up or (line := await caller.next(answer)) is None:
-                break
-            caller.over_agent_s()
-            if words := words_in(line.text):
-                said.append(Said("caller", words))
-                await typed.say(words)
-            else:
-                await typed.stay_silent()
-        ended_by: Role = "agent" if typed.hung_up else "caller"
+        try:
+            said = await _typed_lines(typed, caller)
+            ended_by: Role = "agent" if typed.hung_up else "caller"
+        finally:
+            await typed.close()
+            await agent.hooks_over()
         tools = tools_of(typed.session.items)
-        await typed.close()
-        await agent.hooks_over()
         understood = tuple(typed.understood)
         return CallRecord(tuple(said), tools, understood, ended_by=ended_by, spoken=False, language=language)
 
@@ -130,6 +125,24 @@ class CallableAgent:
         if text not in self.spoken:
             self.spoken[text] = await speak(self.voice, text)
         return self.spoken[text]
+
+
+async def _typed_lines(typed: TypedCaller, caller: Caller) -> list[Said]:
+    """Type the caller's lines until a side hangs up; return what both said."""
+    said: list[Said] = []
+    heard = 0
+    while True:
+        answer = " ".join(typed.words[heard:])
+        heard = len(typed.words)
+        said += [Said("agent", answer)] if answer else []
+        if typed.hung_up or (line := await caller.next(answer)) is None:
+            return said
+        caller.over_agent_s()
+        if words := words_in(line.text):
+            said.append(Said("caller", words))
+            await typed.say(words)
+        else:
+            await typed.stay_silent()
 
 
 @asynccontextmanager
@@ -150,14 +163,16 @@ async def callable_agent(
         tables = (("judge", settings.judge), ("second_judge", settings.second_judge))
         judges = tuple([await own.llm(name, table) for name, table in tables if table is not None])
         kind = load_agents(config.agent, config.instructions(), config.source).usual
-        services, voice = None, None
+        services, voice, hearing = None, None, None
         if typed:
             closing.push_async_callback(llm.close)
             await llm.start()
         else:
             voice = await own.voice(config, settings.voice)
+            if settings.recognizer is not None:
+                hearing = await own.hearing(settings.recognizer, config.agent.language)
             services = await _services(config, closing, llm, thread, settings)
-        yield CallableAgent(config, kind, services, llm, caller_llm, judges, voice, {}, kept)
+        yield CallableAgent(config, kind, services, llm, caller_llm, judges, voice, {}, hearing, kept)
 
 
 def _kept_runs(folder: Path, closing: AsyncExitStack) -> KeptRuns:
@@ -214,6 +229,12 @@ class _OwnEngines:
         self.closing.push_async_callback(engine.close)
         await engine.start()
         return engine
+
+    async def hearing(self, table: EngineConfig, language: str) -> Hearing:
+        hearing = Hearing(build_engine("recognizer", table, self.source, language=language), self.thread)
+        self.closing.push_async_callback(hearing.close)
+        await hearing.start()
+        return hearing
 
 
 class _Line:

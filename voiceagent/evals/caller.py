@@ -48,14 +48,18 @@ class Caller(Protocol):
 
 
 class ScriptedCaller:
-    """Caller who follows a script; each run chooses among the wordings."""
+    """Caller who follows a script; each run chooses among the wordings.
 
-    def __init__(self, scenario: ScenarioFile, random: Random, language: str) -> None:
+    by_ear: the agent's words come from a recognizer, which may mishear some.
+    """
+
+    def __init__(self, scenario: ScenarioFile, random: Random, language: str, by_ear: bool = False) -> None:
         self._lines = list(scenario.script)
         self._replies = list(scenario.replies)
         self._left = scenario.max_turns
         self._random = random
         self._language = language
+        self._by_ear = by_ear
         self._interrupts = _Interrupting(scenario.persona, random)
 
     def over_agent_s(self) -> float | None:
@@ -69,7 +73,7 @@ class ScriptedCaller:
             return None
         self._left -= 1
         for reply in self._replies:
-            if any(says(heard, words, self._language, heard=False) for words in reply.to):
+            if any(says(heard, words, self._language, self._by_ear) for words in reply.to):
                 self._replies.remove(reply)
                 return Line(self._random.choice(reply.say))
         if not self._lines:

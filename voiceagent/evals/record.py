@@ -43,7 +43,8 @@ class ToolUse:
 class CallRecord:
     """One call. understood: the caller's turns as the agent understood them. failures: of engines or of the
     agent. processor_s: CPU time of the call's thread: audio, recognizer and turns, not LLM and synthesizer.
-    call_id: of the kept call, "" if it was not kept.
+    call_id: of the kept call, "" if it was not kept. heard: the agent's words as the caller understood them,
+    before each line; empty if the caller read them.
     """
 
     said: tuple[Said, ...]
@@ -56,6 +57,7 @@ class CallRecord:
     language: str = "en"
     processor_s: float = 0.0
     call_id: str = ""
+    heard: tuple[str, ...] = ()
 
     @property
     def agent_text(self) -> str:
@@ -116,6 +118,7 @@ class CallRecord:
             "ended_by": self.ended_by,
             "said": [asdict(one) for one in self.said],
             "understood": list(self.understood),
+            "heard": list(self.heard),
             "tools": [asdict(one) for one in self.tools],
             "failures": list(self.failures),
         }

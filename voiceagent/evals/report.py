@@ -13,6 +13,7 @@ from voiceagent.evals.exact_tests import ALPHA
 from voiceagent.evals.judge import agreement
 from voiceagent.evals.results import Results, Run
 from voiceagent.scores.statistics import wilson
+from voiceagent.scores.word_errors import WordErrors, word_errors
 from voiceagent.telemetry.terminal_table import print_table
 
 _SHOWN_FAILURE = 90
@@ -27,6 +28,8 @@ def print_results(results: Results) -> None:
     _say(_cost(results))
     if agreed := _agreement(results.runs):
         _say(agreed)
+    if heard := _hearing(results.runs):
+        _say(heard)
 
 
 def print_place(folder: Path) -> None:
@@ -72,6 +75,18 @@ def _agreement(runs: Sequence[Run]) -> str:
         kappa = "" if beyond_chance is None else f", Cohen's kappa {beyond_chance:.2f}"
         text += f" Two judges agreed on {same} of {both} questions{kappa}."
     return text
+
+
+def _hearing(runs: Sequence[Run]) -> str:
+    """Return how well callers with a recognizer understood the agent; "" if all read its words."""
+    total = WordErrors(0, 0)
+    for run in runs:
+        if run.call is not None and (heard := " ".join(run.call["heard"])):
+            words = " ".join(one["text"] for one in run.call["said"] if one["role"] == "agent")
+            total += word_errors(words, heard)
+    if not total.words:
+        return ""
+    return f"Callers heard the agent's words with an error rate of {total.rate:.1%} ({total.words} words)."
 
 
 def print_changes(before: Results, after: Results, changes: Sequence[Change]) -> None:

@@ -185,6 +185,8 @@ class EvalFile(Section):
     """LLM of the callers without a script. Left out, the agent's own configuration's."""
     voice: EngineConfig | None = None
     """Synthesizer of the callers. Left out, the configuration's."""
+    recognizer: EngineConfig | None = None
+    """Recognizer by which the callers hear the agent, in calls by sound. Left out, they read its words."""
     judge: EngineConfig | None = None
     """LLM that answers the questions. Left out, questions are an error."""
     questions: tuple[Text, ...] = ()

@@ -23,6 +23,7 @@ from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.evals.caller import Caller
 from voiceagent.evals.delivery import RATE_HZ, Delivery, Microphone, words_in
+from voiceagent.evals.hearing import Hearing, PlayedSound
 from voiceagent.evals.record import CallRecord, Manner, Role, Said, ToolUse
 from voiceagent.session.agent import Line
 from voiceagent.session.publishing import NO_SUBSCRIPTIONS, Subscriptions
@@ -71,6 +72,7 @@ class _Ear:
         self.understood: list[str] = []
         self.failures: list[str] = []
         self.played_until_s = began_s
+        self.sound = PlayedSound()
 
     @property
     def quiet(self) -> bool:
@@ -109,6 +111,7 @@ class _Ear:
         begin_s = max(self._loop.time(), self.played_until_s)
         self.played_until_s = begin_s + len(frame) / RATE_HZ
         self._microphone.play(frame, begin_s - self._began_s)
+        self.sound.play(frame, begin_s)
         if not response_id:
             return  # a backchannel is no answer
         if np.abs(frame.astype(np.int32)).max(initial=0) >= AUDIBLE:
@@ -121,6 +124,7 @@ class _Ear:
         now_s = self._loop.time()
         self.played_until_s = min(self.played_until_s, now_s)
         self._microphone.clear(now_s - self._began_s)
+        self.sound.clear(now_s)
         for response in self.responses.values():
             response.end_s = min(response.end_s, now_s)
 
@@ -133,7 +137,10 @@ def _subscribe_none(_: CallSettings) -> Subscriptions:
 
 
 class SoundCall:
-    """One call. services: in virtual time. agent: its code, if any. subscribe: returns the subscribers."""
+    """One call. services: in virtual time. agent: its code, if any. subscribe: returns the subscribers.
+
+    hearing: of the caller, who reads the agent's words without it.
+    """
 
     def __init__(
         self,
@@ -144,6 +151,7 @@ class SoundCall:
         microphone: Microphone,
         random: Random,
         subscribe: Callable[[CallSettings], Subscriptions] = _subscribe_none,
+        hearing: Hearing | None = None,
     ) -> None:
         self._caller = caller
         self._delivery = delivery
@@ -158,12 +166,14 @@ class SoundCall:
         self._settle_s = SETTLE_S + (detection.silence_s if detection is not None else 0.0)
         self.session = Session("eval", services, settings, self._ear, subscribe(settings), agent)
         self._language = self.session.language
+        self._hearing = hearing
         self._said: list[Said] = []
+        self._heard: list[str] = []
         self._frames: list[Samples] = []  # of the line being said
         self._sent = 0
 
     async def run(self, parameters: dict[str, str], line: Line | None) -> CallRecord:
-        """Make the call. Raises CallerError, SynthesizerError."""
+        """Make the call. Raises CallerError, RecognizerError, SynthesizerError."""
         ended = asyncio.create_task(self.session.ended())
         self.session.identify(parameters, line)
         self.session.begin()
@@ -197,7 +207,7 @@ class SoundCall:
     async def _talk(self) -> None:
         speaks_over = await self._listen(None)
         while self._loop.time() - self._began_s < MAX_CALL_S:
-            line = await self._caller.next(self._heard())
+            line = await self._caller.next(await self._hear())
             if line is None:
                 return
             if line.wait_s is not None or not speaks_over:
@@ -256,8 +266,11 @@ class SoundCall:
                 return True
         return self._ear.quiet and self.session.idle
 
-    def _heard(self) -> str:
-        """Return the agent's words since the caller's last line."""
+    async def _hear(self) -> str:
+        """Return the agent's words since the caller's last line. Raises RecognizerError."""
+        if self._hearing is not None:
+            self._heard.append(await self._hearing.words(self._ear.sound.take(self._loop.time())))
+            return self._heard[-1]
         last_s = max((one.begin_s for one in self._said if one.manner != "backchannel"), default=-1.0)
         return " ".join(one.text for one in self._agent_said() if one.end_s > last_s)
 
@@ -286,6 +299,7 @@ class SoundCall:
             ended_by,
             tuple(self._ear.failures),
             language=self._language,
+            heard=tuple(self._heard),
         )
 
 

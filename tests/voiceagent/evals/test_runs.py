@@ -1,0 +1,58 @@
+"""Single runs: those that cannot be made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from llmcore.engine import Delta, Request, ServerError
+from voiceagent.bench.people.virtual_time import run_virtually
+from voiceagent.config.tables import load
+from voiceagent.evals.callable_agent import callable_agent
+from voiceagent.evals.results import Run
+from voiceagent.evals.runs import run_once
+from voiceagent.evals.scenario import EvalFile, Scenario
+
+CONFIG = f"""
+[agent]
+instructions = "You sell pizza."
+[recognizer]
+engine = "voiceagent.bench.people.offline:NoWords"
+[llm]
+engine = "{__name__}:Failing"
+[synthesizer]
+engine = "espeak"
+"""
+
+
+class Failing:
+    """A model that fails."""
+
+    async def start(self) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    async def prefill(self, request: Request) -> None:
+        """Do nothing."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        raise ServerError("broken")
+        yield Delta("")  # a generator
+
+
+def test_a_typed_call_that_fails_is_a_failed_run_and_leaves_no_task(tmp_path: Path) -> None:
+    path = tmp_path / "shop.toml"
+    path.write_text(CONFIG)
+
+    async def run() -> tuple[Run, set[asyncio.Task[object]]]:
+        async with callable_agent(load(path), EvalFile(), tmp_path, typed=True) as agent:
+            before = asyncio.all_tasks()
+            made = await run_once(agent, Scenario.of("order", {"script": ["Hello."]}), 1)
+            return made, asyncio.all_tasks() - before
+
+    made, left = run_virtually(run())
+    assert made.failures[0].reason.startswith("the call could not be made")
+    assert left == set()
