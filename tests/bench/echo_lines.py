@@ -1,4 +1,6 @@
-"""Whether the agent interrupts itself on lines with echo, and how soon it yields there, in virtual time.
+"""Measure how often the agent interrupts itself on lines with echo, and how soon it yields there.
+
+In virtual time.
 
     PYTHONPATH=.:tests/support python tests/bench/echo_lines.py PEOPLE [--cancel auto,true,false]
 

@@ -41,7 +41,7 @@ def voice(
 
 
 def begins_s(index: int) -> float:
-    """When the word at this index begins in the answer."""
+    """Return the second of the answer at which the word at this index begins."""
     return ANSWER.index(WORDS[index]) * LETTER_S
 
 
