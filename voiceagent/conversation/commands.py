@@ -299,6 +299,11 @@ class ClearInput:
 
 
 @dataclass(frozen=True, slots=True)
+class RestartDetection:
+    """Restart endpointing: the voice in progress was an echo. A caller who speaks too is detected again."""
+
+
+@dataclass(frozen=True, slots=True)
 class PauseListening:
     """Withhold the caller's voice until its speech probability reaches the threshold; `CallerWoke` follows
     then.
@@ -334,6 +339,7 @@ ListenerCommand = (
     | RequireSilence
     | StopRecognition
     | ClearInput
+    | RestartDetection
     | PauseListening
     | ResumeListening
     | ConfigureListening

@@ -93,6 +93,25 @@ class TurnEndTold:
 
 
 @dataclass(frozen=True, slots=True)
+class SpokeOverAgent:
+    """The turn that has just started began when `played_s` seconds of this response had been played,
+    including the silence since its end.
+    """
+
+    response_id: str
+    played_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class EchoMeasured:
+    """The voice over the agent is its own echo. delay_s: from the agent's audio to the echo. Until now it was
+    not cancelled.
+    """
+
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RecognitionFailed:
     """The recognizer failed in this turn."""
 
@@ -275,6 +294,9 @@ VoiceEvent = (
 )
 """Events of the caller's voice."""
 
+EchoEvent = SpokeOverAgent | EchoMeasured
+"""Events that tell the agent's own voice from the caller's."""
+
 TurnEvent = TranscriptChanged | TurnJudged | TurnEndTold | RecognitionFailed
 """Events of recognition and turn-end detection."""
 
@@ -296,6 +318,7 @@ ResponseEvent = (
 Event = (
     VoiceEvent
     | TurnEvent
+    | EchoEvent
     | ResponseEvent
     | AgentEvent
     | ClientRequest

@@ -125,6 +125,8 @@ class Conversation:
         match event:
             case ev.VoiceNoticed() | ev.VoiceFaded() | ev.SpeechStarted():
                 return self._turns.on_voice(event, self.settings)
+            case ev.SpokeOverAgent() | ev.EchoMeasured():
+                return self._turns.on_echo_event(event)
             case ev.TranscriptChanged():
                 return self._turns.on_transcript(event, self.settings)
             case ev.RecognitionFailed(item_id, reason):

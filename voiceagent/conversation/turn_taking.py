@@ -6,6 +6,8 @@ Dispatches the events of a turn: `turn/` holds its state, `voice_over_agent` han
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import interruption
@@ -25,6 +27,7 @@ from voiceagent.conversation.turn.caller import (
     shorten_backchannel_delay,
 )
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Paused, TurnVisibility
+from voiceagent.conversation.turn.own_voice import Overlap
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 
@@ -131,6 +134,25 @@ class TurnTaking:
         if turn.announced:
             commands += self._caller.commit(turn, by_voice=True)
         return commands + (self.conclude(turn, settings) if turn.settled else [])
+
+    def on_echo_event(self, event: ev.EchoEvent) -> list[Command]:
+        """Handle an echo of the agent, or what it may be an echo of."""
+        turn = self._caller.open
+        match event:
+            case ev.SpokeOverAgent(response_id, played_s):
+                played = self._responses.find_played(response_id)
+                if turn is not None and played is not None:
+                    turn.overlap = Overlap(played, played_s, self._caller.echo_delay_s)
+            case ev.EchoMeasured(delay_s):
+                self._caller.echo_delay_s = delay_s
+                if turn is not None and turn.overlap is not None:
+                    turn.overlap = replace(turn.overlap, delay_s=delay_s)
+                if turn is None:
+                    return [do.RestartDetection(), interruption.resume_playout()]
+                if not turn.announced:
+                    dropped = [*self._caller.drop(turn), do.RestartDetection()]
+                    return [*dropped, interruption.resume_playout()]
+        return []
 
     def on_transcript(self, event: ev.TranscriptChanged, settings: CallSettings) -> list[Command]:
         """Handle a new hypothesis of a turn."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -66,8 +66,12 @@ class PlayoutConfig(Section):
 class EchoConfig(Section):
     """`[echo]`: echo cancellation and noise suppression, for lines without them (needs the extra `echo`)."""
 
-    cancel: bool = False
-    """Cancel the agent's own voice in the caller's audio, for speakerphones."""
+    cancel: bool | Literal["auto"] = "auto"
+    """Cancel the agent's own voice in the caller's audio, for speakerphones. "auto" does so from the moment
+    at which an echo is measured, so that a line without one keeps its audio as it is; without the extra, such
+    an echo is logged as `echo_not_cancelled`, and dropped where it is noticed. true cancels from the start of
+    each call.
+    """
     suppress_noise: bool = False
     """Suppress steady background noise. Callers' words are misheard a little less with it, in noise, across a
     room and without either.

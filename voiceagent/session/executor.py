@@ -274,6 +274,8 @@ class CommandExecutor:
                 self.listener.stop_recognition(item_id, resumable_as, until_s)
             case do.ClearInput():
                 self.listener.clear()
+            case do.RestartDetection():
+                self.listener.restart_detection()
             case do.PauseListening(speech_threshold):
                 self.listener.pause(speech_threshold)
             case do.ResumeListening():
@@ -335,7 +337,7 @@ def _play_to(listener: Listener, client: Client, publisher: CallPublisher) -> Pl
     """
 
     def play(response_id: str, frame: Samples, rate_hz: int) -> None:
-        listener.on_output_frame(frame)
+        listener.on_output_frame(frame, response_id)
         client.play(response_id, frame)
         publisher.on_output_audio(response_id, frame, rate_hz)
 

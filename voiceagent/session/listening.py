@@ -14,18 +14,20 @@ from audio.interruption import reaches
 from audio.loudness import VoiceReturn
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush
-from audio.speech_events import SpeechEvent, SpeechPaused, SpeechResumed
+from audio.speech_events import InterruptionCandidate, SpeechEvent, SpeechPaused, SpeechResumed
 from voiceagent.conversation.events import (
     CallerWoke,
+    EchoMeasured,
     Event,
     RecognitionFailed,
     SpeechStarted,
+    SpokeOverAgent,
     TranscriptChanged,
     TurnEnded,
 )
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call_monitor import CallMonitor
-from voiceagent.session.echo import EchoPath
+from voiceagent.session.echo_control import EchoControl
 from voiceagent.session.line_silence import InputRateLimiter
 from voiceagent.session.recognition import BEHIND_S, TurnRecognition
 from voiceagent.session.references import until_stopped, weak_callback
@@ -76,10 +78,9 @@ class Listener:
         self._arrived_s = clock()
         self._rate_limiter = InputRateLimiter(hearing.input_buffer_s, self._arrived_s)
         self._item_rate_limiter = InputRateLimiter(BEHIND_S, self._arrived_s)
-        canceller = hearing.new_echo_canceller()
-        self._echo = None if canceller is None else EchoPath(canceller, settings)
+        self._echo = EchoControl(hearing.echo, settings)
         self._arriving = hearing.front_end.open(
-            self._arriving_hz, self._on_window, partial(monitor.fatal, "front end")
+            self._echo.rate_hz, self._on_window, partial(monitor.fatal, "front end")
         )
         self._arriving.judged = settings.turn_detection is not None
         self._detector = TurnDetector(hearing.endpoint, settings.turn_detection)
@@ -132,7 +133,7 @@ class Listener:
         by_hand = self._settings.turn_detection is None and self._manual_since_s is None
         begins_s = self.received_s if by_hand else None
         # before voice detection: an echo would interrupt the agent with its own words
-        samples = samples if self._echo is None else self._echo.clean(samples)
+        samples = self._echo.clean(samples)
         self._arriving.push(samples)
         if self._settings.backchannels == "all" and self._voice_return.push(samples):
             self.on_voice_return()
@@ -160,6 +161,8 @@ class Listener:
             events = self._wake(self._gate, events, window.probability)
         if events:
             self._report(events)
+        if self._echo.is_due(self.received_s):
+            self._is_echo()
         if self._withheld_from is not None:
             self._look_ahead()
 
@@ -198,12 +201,16 @@ class Listener:
         old, self._settings = self._settings, settings
         if old.input_format != settings.input_format:
             self._drain()
-        if self._echo is not None:
-            self._echo.configure(settings)
+        self._echo.configure(settings)
         if old.input_format != settings.input_format:
-            self._arriving.change_rate(self._arriving_hz)
+            self._arriving.change_rate(self._echo.rate_hz)
         if old.turn_detection != settings.turn_detection:
             self._restart_detector()
+
+    def restart_detection(self) -> None:
+        """Forget the voice in progress; the audio received so far stays."""
+        self._active_recognition = self._withheld_from = None
+        self._restart_detector()
 
     def clear(self) -> None:
         """Forget the turn in progress."""
@@ -214,11 +221,6 @@ class Listener:
         self._recent.clear()
         self._restart_detector()
 
-    @property
-    def _arriving_hz(self) -> int:
-        """Rate of the front end's input: an echo canceller has a rate of its own."""
-        return self._settings.input_format.rate_hz if self._echo is None else SAMPLE_RATE_HZ
-
     def _since(self, at_s: float) -> Samples:
         """Return the buffered audio from this position on, [n] at 16 kHz."""
         # a copy: a bytearray with a view cannot grow
@@ -228,23 +230,36 @@ class Listener:
 
     # ---- the agent's sound
 
-    def on_output_frame(self, frame: Samples) -> None:
+    def on_output_frame(self, frame: Samples, response_id: str = "") -> None:
         """Record a frame of the agent's audio, at the rate of the output format: the source of echo, and
-        the time for which voices count as over the agent.
+        the time for which voices count as over the agent. response_id: "" for audio of no response.
         """
-        self._detector.agent_plays(self.received_s)
-        if self._echo is not None:
-            self._echo.play(frame)
+        received_s = self.received_s
+        self._detector.agent_plays(received_s)
+        self._echo.play(frame, received_s, response_id)
 
     def on_background_frame(self, frame: Samples) -> None:
         """Record a frame of sounds without speech: a source of echo, over which no voice interrupts."""
-        if self._echo is not None:
-            self._echo.play(frame)
+        self._echo.play(frame, self.received_s)
 
     def on_output_dropped(self) -> None:
         """Record that sent audio of the agent was dropped before it was played."""
-        if self._echo is not None:
-            self._echo.stop()
+        self._echo.drop(self.received_s)
+
+    def _is_echo(self) -> bool:
+        """Return True if the voice over the agent is its echo, which is cancelled from now on."""
+        received_s = self._taken_samples / SAMPLE_RATE_HZ
+        echo = self._echo.measure(received_s, self._since)
+        if echo is None:
+            return False
+        self._drain()
+        received_s = self._taken_samples / SAMPLE_RATE_HZ
+        cleaned = self._echo.cancel(echo, received_s, self._since)
+        if cleaned is not None:
+            self._arriving.change_rate(self._echo.rate_hz)
+            self._recent[-cleaned.nbytes :] = cleaned.data
+        self._post(EchoMeasured(echo.delay_s))
+        return True
 
     # ---- where speech starts, pauses and ends
 
@@ -255,6 +270,10 @@ class Listener:
 
     def _report(self, events: list[SpeechEvent]) -> None:
         for event in events:
+            self._echo.on_speech_event(event)
+            # before an event that would hold or cut the agent
+            if isinstance(event, InterruptionCandidate) and self._is_echo():
+                return
             if isinstance(event, TurnEnded):
                 if self._active_recognition is not None:
                     withheld_from = self._withheld_from
@@ -264,6 +283,10 @@ class Listener:
                 self._active_recognition = self._withheld_from = None
             self._withhold_pause(event)
             self._post(event)
+            if isinstance(event, SpeechStarted):
+                response_id, played_s = self._echo.position(event.at_s)
+                if response_id:
+                    self._post(SpokeOverAgent(response_id, played_s))
 
     # ---- while inference is paused
 

@@ -19,6 +19,7 @@ UTTERANCE_GAP_S = 0.7
 _COUNTED_COMMANDS = frozenset((do.Play, do.HoldPlayout, do.RestorePlayout, do.StopPlayout))
 _COUNTED = frozenset(
     (
+        ev.EchoMeasured,
         ev.VoiceNoticed,
         ev.VoiceFaded,
         ev.SpeechStarted,
@@ -63,6 +64,8 @@ class OverlapScores:
             case ev.VoiceNoticed(at_s):
                 if self._began_s is None:
                     self._begin(at_s)
+            case ev.EchoMeasured():
+                self._began_s, self._speaks = None, False
             case ev.VoiceFaded():
                 self._began_s = None
             case ev.SpeechStarted(at_s):

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from audio.detection.front_end import FrontEnd
 from audio.detection.smart_turn import SmartTurn
-from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig
 from audio.recognizers import Recognizer
 from audio.synthesizers import Synthesizer
@@ -44,11 +43,6 @@ class Hearing:
     endpoint: EndpointConfig
     echo: EchoConfig
     input_buffer_s: float
-
-    def new_echo_canceller(self) -> EchoCanceller | None:
-        """Return an echo canceller for one call, None if not configured. Raises EchoError."""
-        echo = self.echo
-        return EchoCanceller(echo.cancel, echo.suppress_noise) if echo.cancel or echo.suppress_noise else None
 
 
 @dataclass(frozen=True, slots=True)

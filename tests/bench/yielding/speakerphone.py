@@ -9,10 +9,13 @@ import numpy as np
 from yielding.loudspeaker import Loudspeaker
 
 from audio.pcm import Samples
+from audio.surroundings import gain, in_random_room, samples_of
 
 REFLECTIONS = ((0.07, 1 / 3), (0.11, 1 / 8))
 """Delays in seconds of the agent's echo, and its gains: direct, and from a wall."""
 
+ROOM_S = 0.4
+"""Length of a room's impulse response."""
 SUPPRESSED_S = 0.2
 """Time for which an echo suppressor stays active after the agent, for reverberation and network delay."""
 SOUNDS = 100
@@ -80,3 +83,36 @@ class Speakerphone:
             part = frame[max(0, -at) : samples - at]
             played[max(0, at) : max(0, at) + len(part)] = part
         return played
+
+
+class RoomEcho(Speakerphone):
+    """A microphone in a room with the loudspeaker, on a line with a delay.
+
+    level_db: of the echo below the agent's audio. delay_s: of its direct sound. random: of the room's impulse
+    response; None without reverberation.
+    """
+
+    def __init__(
+        self,
+        loudspeaker: Loudspeaker,
+        rate_hz: int,
+        level_db: float,
+        delay_s: float,
+        random: np.random.Generator | None,
+    ) -> None:
+        super().__init__(loudspeaker, rate_hz)
+        impulse = np.zeros(round(ROOM_S * rate_hz))
+        impulse[0] = 1.0
+        if random is not None:
+            impulse = in_random_room(impulse, random, rate_hz)
+        self._impulse = impulse * gain(-level_db)
+        self._delay_s = delay_s
+
+    def hear(self, voice: Samples, from_s: float) -> Samples:
+        """Return the caller's voice [n], spoken from `from_s` on, with the echo of the agent."""
+        reach = len(self._impulse) - 1
+        played = self._played(from_s - self._delay_s - reach / self._rate_hz, len(voice) + reach)
+        length = 1 << (len(played) + reach).bit_length()
+        spectrum = np.fft.rfft(played, length) * np.fft.rfft(self._impulse, length)
+        echo = np.fft.irfft(spectrum, length)[reach : reach + len(voice)]
+        return samples_of(voice + echo)

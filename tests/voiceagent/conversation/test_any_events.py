@@ -39,6 +39,8 @@ EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
     st.builds(ev.VoiceLouder, SECONDS, st.floats(-60, 0)),
     st.builds(ev.VoiceFaded, SECONDS),
     st.builds(ev.SpeechStarted, SECONDS, LEVELS),
+    st.builds(ev.SpokeOverAgent, RESPONSES, SECONDS),
+    st.builds(ev.EchoMeasured, st.floats(0.0, 1.0)),
     st.builds(ev.InterruptionCandidate, SECONDS),
     st.builds(ev.InterruptionConfirmed, SECONDS),
     st.builds(ev.SpeechPaused, SECONDS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def mouth() -> Mouth:
     return asyncio.run(speaks())
 
 
-def call(mouth: Mouth, cancel: bool, says: str = "", after_s: float = 0.0) -> SpokenOver:
+def call(mouth: Mouth, cancel: bool | Literal["auto"], says: str = "", after_s: float = 0.0) -> SpokenOver:
     """The agent's greeting on a speakerphone, spoken over with `says`; by the clock of the sound, so that no
     frame is late on a busy machine: the canceller would have to find such an echo again.
     """
@@ -113,10 +114,12 @@ def test_without_cancellation_the_agent_interrupts_itself(mouth: Mouth):
     assert call(mouth, cancel=False).status == "cancelled"
 
 
-def test_with_it_the_agent_speaks_to_its_end(mouth: Mouth):
-    assert call(mouth, cancel=True).status == "completed"
+@pytest.mark.parametrize("cancel", [True, "auto"])
+def test_with_it_the_agent_speaks_to_its_end(mouth: Mouth, cancel: bool | Literal["auto"]):
+    assert call(mouth, cancel).status == "completed"
 
 
-def test_the_caller_can_still_interrupt(mouth: Mouth):
-    over = call(mouth, cancel=True, says=OBJECTION, after_s=3.0)
+@pytest.mark.parametrize("cancel", [True, "auto"])
+def test_the_caller_can_still_interrupt(mouth: Mouth, cancel: bool | Literal["auto"]):
+    over = call(mouth, cancel, says=OBJECTION, after_s=3.0)
     assert over.status == "cancelled" and over.loudspeaker.silent_s(over.voice_s) is not None

@@ -53,6 +53,8 @@ _VOICE_EVENTS = (
     | ev.SpeechResumed
     | ev.InterruptionCandidate
     | ev.InterruptionConfirmed
+    | ev.SpokeOverAgent
+    | ev.EchoMeasured
 )
 
 

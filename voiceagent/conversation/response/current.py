@@ -53,6 +53,7 @@ class CurrentResponse:
         self.active: Response | None = None
         self.preemptive: Response | None = None
         self._ended_responses: list[Response] = []
+        self._last: Response | None = None  # that ended
         self._truncated = ""
         self.played_texts: OrderedDict[str, PlayedText] = OrderedDict()
 
@@ -90,6 +91,11 @@ class CurrentResponse:
         """Return the responses that ended since the last call."""
         over, self._ended_responses = self._ended_responses, []
         return over
+
+    def find_played(self, response_id: str) -> PlayedText | None:
+        """Return the playback state of this response, if it is the active one or the last that ended."""
+        found = (one for one in (self.active, self._last) if one is not None)
+        return next((one.played for one in found if one.response_id == response_id), None)
 
     def start(
         self, start: do.StartResponse, wanted: ev.ResponseRequested, words: tuple[str, ...] = ()
@@ -302,7 +308,7 @@ class CurrentResponse:
         whole = cut is None and not result.failure
         self._record(response, played, whole, result.opaque if whole else "")
         response.phase = Over(played, cut.interrupted_by if cut else "", result.usage)
-        self.active = None
+        self.active, self._last = None, response
         self._ended_responses.append(response)
         return [] if notified else [_ended(response, result, cut)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 
@@ -162,9 +163,15 @@ class PlayedText:
         """Return the text up to the last word of which half or more is in the first `played_s` seconds of
         audio.
         """
-        if self.false_end:
-            return ""
-        left = round(played_s * self._rate_hz)
+        return "" if self.false_end else self.text_until(played_s)
+
+    def text_until(self, played_s: float) -> str:
+        """Return the text of the first `played_s` seconds of audio, even of a response that should not have
+        started.
+        """
+        if math.isinf(played_s):
+            return self.text
+        left = max(0, round(played_s * self._rate_hz))
         text = unsounded = ""
         for part in self._parts:
             if not part.fragment.spoken:  # played with the next spoken part

@@ -48,7 +48,8 @@ class Caller:
     open: the turn in progress, pauses included. awaiting: turns that are over and not settled. last: the
     newest that ended by voice, not by the client's commit. dictation: the dictation that the agent's code
     expects, see `CallerTurn`, until it is done. spelling: the agent's code expects letters. levels:
-    levels of the call's voices.
+    levels of the call's voices. echo_delay_s: delay of the agent's echo on the line, None if none was
+    measured.
     """
 
     def __init__(self, history: History, policy: TurnPolicy, new_id: Callable[[str], str]) -> None:
@@ -61,6 +62,7 @@ class Caller:
         self.dictation: tuple[int, ...] | None = None
         self.spelling = False
         self.levels = VoiceLevels()
+        self.echo_delay_s: float | None = None
         self._committed_to_s = 0.0  # end of the newest item's audio
 
     @property
@@ -214,7 +216,9 @@ class Caller:
         return [notify.NotifyTranscript(turn.item_id, added, final=False)]
 
     def set_hypothesis(self, turn: CallerTurn, event: ev.TranscriptChanged) -> None:
-        """Store the recognizer's newest hypothesis of the turn."""
+        """Store the recognizer's newest hypothesis of the turn. The agent's own words count as none."""
+        if turn.overlap is not None and turn.overlap.is_echo(event.text, turn.voiced_s):
+            event = replace(event, text="", stable="", earlier=())
         # counted: after a false pause an older flush may still be unanswered
         answered = 1 if event.settled and turn.recognition.flushes else 0
         turn.recognition = replace(

@@ -8,6 +8,7 @@ from enum import Enum, auto
 
 from voiceagent.conversation.causes import TurnEndCode
 from voiceagent.conversation.end_of_turn.probability import EndpointingRule
+from voiceagent.conversation.turn.own_voice import Overlap
 from voiceagent.conversation.turn.proximity import SpeakerProximity
 from voiceagent.conversation.words import words_of
 
@@ -97,7 +98,8 @@ class CallerTurn:
     created. private: its words are for the agent's code alone. notified: stable text sent to the client.
     own_pauses_s: pauses after which the caller continued, in seconds. length, proximity: for a voice over the
     agent, its class by length and by loudness. level_db: level in dBFS, None if unknown: of the whole voice
-    once the turn is over; before that, over the agent, of its loudest window.
+    once the turn is over; before that, over the agent, of its loudest window. overlap: the response that was
+    played when it began, or shortly before.
     """
 
     item_id: str
@@ -116,6 +118,7 @@ class CallerTurn:
     length: VoiceLength = field(default=VoiceLength.BRIEF, init=False)
     proximity: SpeakerProximity = field(default=SpeakerProximity.NEAR, init=False)
     level_db: float | None = field(default=None, init=False)
+    overlap: Overlap | None = field(default=None, init=False)
 
     @property
     def shown_text(self) -> str:

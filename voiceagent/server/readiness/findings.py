@@ -126,7 +126,7 @@ def _environment(config: Config, environ: Mapping[str, str]) -> Iterator[Finding
 def _extras(config: Config) -> Iterator[Finding]:
     """Check the packages of tables other than engines."""
     wanted = (
-        ("echo", config.echo.cancel or config.echo.suppress_noise, "livekit"),
+        ("echo", config.echo.cancel is True or config.echo.suppress_noise, "livekit"),
         ("calls", config.calls.folder, "zstandard"),
         ("otlp", config.otlp.endpoint, "opentelemetry"),
         ("cluster", config.cluster.redis_url, "redis"),

@@ -1,0 +1,65 @@
+"""The agent's newest audio by its position in the caller's."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceagent.session.played_audio import KEPT_S, PlayedAudio
+
+RATE_HZ = 1_000
+FRAME = 20
+
+
+def frames(count: int, first: int = 1) -> list[np.ndarray]:
+    """Frames of 20 ms whose samples count up."""
+    whole = np.arange(first, first + count * FRAME).astype(np.int16)
+    return [whole[at : at + FRAME] for at in range(0, len(whole), FRAME)]
+
+
+def test_frames_sent_ahead_are_played_one_after_the_other():
+    played = PlayedAudio(RATE_HZ)
+    for frame in frames(3):
+        played.play(frame, 1.0, "resp")
+    assert played.between(1.0, 1.06).tolist() == list(range(1, 61))
+    name, played_s = played.position(1.03)
+    assert name == "resp" and round(played_s, 3) == 0.03
+
+
+@given(st.floats(0.0, 0.2), st.floats(0.0, 0.3))
+def test_silence_stands_where_nothing_was_played(from_s: float, seconds: float):
+    played = PlayedAudio(RATE_HZ)
+    for frame in frames(5):
+        played.play(frame, 0.1, "resp")
+    sound = played.between(from_s, from_s + seconds)
+    begin = round((0.1 - from_s) * RATE_HZ)
+    for index, sample in enumerate(sound.tolist()):
+        at = index - begin
+        assert sample == (at + 1 if 0 <= at < 100 else 0)
+
+
+def test_what_was_dropped_was_not_played():
+    played = PlayedAudio(RATE_HZ)
+    for frame in frames(5):
+        played.play(frame, 0.0, "resp")
+    played.drop(0.04)
+    assert played.end_s == 0.04
+    assert not played.between(0.04, 0.1).any()
+
+
+def test_a_position_after_the_response_counts_its_silence():
+    played = PlayedAudio(RATE_HZ)
+    played.play(frames(1)[0], 1.0, "resp")
+    played.play(frames(1)[0], 1.1, "")
+    name, played_s = played.position(1.5)
+    assert name == "resp" and round(played_s, 3) == 0.5
+    assert played.position(0.9) == ("", 0.0)
+
+
+def test_old_audio_is_forgotten():
+    played = PlayedAudio(RATE_HZ)
+    for number, frame in enumerate(frames(round(2 * KEPT_S / 0.02))):
+        played.play(frame, number * 0.02, "resp")
+    assert not played.between(0.0, 1.0).any()
+    assert played.between(2 * KEPT_S - 1, 2 * KEPT_S).all()
