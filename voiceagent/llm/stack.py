@@ -17,11 +17,12 @@ from llmcore.policies.session_affinity import Choice, SessionAffinity
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.replicated_engine import ReplicatedLlm
+from llmcore.serving.reviewed_engine import ReviewedLlm
 from llmcore.serving.routed_engine import RoutedLlm
 from llmcore.serving.set_answers_engine import SetAnswersLlm
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.config import EngineConfig
-from voiceagent.engines.timeouts import REPLICA_SHARE, TimeoutsConfig
+from voiceagent.engines.timeouts import REPLICA_SHARE, REVIEW_SHARE, TimeoutsConfig
 from voiceagent.llm.cache import build_cache
 from voiceagent.llm.config import LlmEngineConfig, LlmTables, PriorityConfig
 from voiceagent.llm.monitor import LlmMonitor
@@ -61,7 +62,7 @@ def build_llm(
             engine = monitor.wrap_speculating(name, table, engine, tables.speculation.to_limits())
         return monitor.wrap_metered(name, table, engine)
 
-    llm = build("llm", tables.llm)
+    llm: Llm = build("llm", tables.llm)
     if tables.small_llm is not None:
         rules, shedder = tables.routing.to_rules(source), monitor.shedder
 
@@ -76,9 +77,21 @@ def build_llm(
     monitor.register_queue(queued, ttft_budget_s)
     model = f"{tables.llm.engine} {tables.llm.options.get('model', '')}"
     cache = tables.semantic_cache
-    cached = queued if cache is None else build_cache(cache, source, model, queued, monitor)
+    llm = queued if cache is None else build_cache(cache, source, model, queued, monitor)
+    if tables.back_llm is not None:
+        llm = ReviewedLlm(llm, _build_back(tables, build("back_llm", tables.back_llm)))
     answers = [table.to_answer() for table in tables.set_answers]
-    return SetAnswersLlm(cached, answers) if answers else cached
+    return SetAnswersLlm(llm, answers) if answers else llm
+
+
+def _build_back(tables: LlmTables, engine: Llm) -> FallbackLlm:
+    """Wrap the engine of `[back_llm]` with its time-out and a circuit breaker. A review that fails changes
+    nothing, so there is no fallback and no queue: a call has one review at a time.
+    """
+    limit_s = REVIEW_SHARE * tables.timeouts.review_s
+    return FallbackLlm(
+        engine, None, tables.resilience.to_breaker(), TimeOuts(limit_s, limit_s), lambda reason: None
+    )
 
 
 def _with_timeouts(table: EngineConfig, timeouts: TimeoutsConfig) -> EngineConfig:

@@ -62,6 +62,7 @@ class CommandExecutor:
         self._speaking = services.speaking
         self._voiced = services.speaking.voiced
         self._shedder = services.shedder
+        self._metrics = services.measuring.metrics
         self._client = client
         self._post = post
         self._end = end
@@ -141,6 +142,9 @@ class CommandExecutor:
                 self._execute_for_llm(command)
             case _ if isinstance(command, do.AgentCommand):
                 self._execute_for_agent(command)
+            case do.ReviewConcluded(response_id, outcome):
+                self._metrics.llm.reviewed(outcome)
+                self._log.info("response_reviewed", response=response_id, outcome=outcome)
             case _:
                 self._notify(command)
 
@@ -298,6 +302,10 @@ class CommandExecutor:
                 self._llm_work.release(response_id)
             case do.CancelResponse(response_id):
                 self._llm_work.cancel(response_id)
+            case do.ReviewResponse():
+                self._llm_work.review(command)
+            case do.CancelReview(response_id):
+                self._llm_work.cancel_review(response_id)
 
     def _notify(self, notification: notify.Notification) -> None:
         match notification:  # the client gets less detail
