@@ -78,20 +78,21 @@ def build_llm(
     model = f"{tables.llm.engine} {tables.llm.options.get('model', '')}"
     cache = tables.semantic_cache
     llm = queued if cache is None else build_cache(cache, source, model, queued, monitor)
-    if tables.back_llm is not None:
-        llm = ReviewedLlm(llm, _build_back(tables, build("back_llm", tables.back_llm)))
+    llm = _with_review(tables, llm, build)
     answers = [table.to_answer() for table in tables.set_answers]
     return SetAnswersLlm(llm, answers) if answers else llm
 
 
-def _build_back(tables: LlmTables, engine: Llm) -> FallbackLlm:
-    """Wrap the engine of `[back_llm]` with its time-out and a circuit breaker. A review that fails changes
-    nothing, so there is no fallback and no queue: a call has one review at a time.
+def _with_review(tables: LlmTables, llm: Llm, build: Callable[[str, LlmEngineConfig], Llm]) -> Llm:
+    """Join `llm` with `[back_llm]`, if there is one, in its time-out and circuit breaker. It has no fallback,
+    as a review that fails changes nothing, and no queue, as a call has one review at a time.
     """
+    if tables.back_llm is None:
+        return llm
+    engine = build("back_llm", tables.back_llm)
     limit_s = REVIEW_SHARE * tables.timeouts.review_s
-    return FallbackLlm(
-        engine, None, tables.resilience.to_breaker(), TimeOuts(limit_s, limit_s), lambda reason: None
-    )
+    waits, breaker = TimeOuts(limit_s, limit_s), tables.resilience.to_breaker()
+    return ReviewedLlm(llm, FallbackLlm(engine, None, breaker, waits, lambda reason: None))
 
 
 def _with_timeouts(table: EngineConfig, timeouts: TimeoutsConfig) -> EngineConfig:

@@ -62,7 +62,6 @@ class CommandExecutor:
         self._speaking = services.speaking
         self._voiced = services.speaking.voiced
         self._shedder = services.shedder
-        self._metrics = services.measuring.metrics
         self._client = client
         self._post = post
         self._end = end
@@ -143,8 +142,7 @@ class CommandExecutor:
             case _ if isinstance(command, do.AgentCommand):
                 self._execute_for_agent(command)
             case do.ReviewConcluded(response_id, outcome):
-                self._metrics.llm.reviewed(outcome)
-                self._log.info("response_reviewed", response=response_id, outcome=outcome)
+                self.monitor.log_review(response_id, outcome)
             case _:
                 self._notify(command)
 
