@@ -12,9 +12,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls"]
-PriorityClass = Literal["turn", "long", "preemptive", "prefill", "summary"]
+PriorityClass = Literal["turn", "long", "preemptive", "review", "prefill", "summary"]
 """Purpose of a request, most urgent first: a turn's reply, a turn's reply with a long prompt, a preemptive
-reply (it may be dropped), prefill while speaking, and a summary of old turns.
+reply (it may be dropped), the review of a reply, prefill while speaking, and a summary of old turns.
 """
 
 LOGGED_IF_SET = {"logged": "if_set"}

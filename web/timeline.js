@@ -154,6 +154,7 @@ const CAUSES = {
   words: "by words",
   stop_word: "by a stop word",
   resumed_turn: "by the resumed turn",
+  correction: "by a correction of the back LLM",
   key: "by a key",
   client: "by the client",
   sideband: "by a sideband",

@@ -16,7 +16,7 @@ from operator import attrgetter
 from llmcore.engine import Message, PriorityClass, Request, Usage
 from llmcore.policies.prefill_speed import PrefillSpeed
 
-_RANKS = {"turn": 0, "late": 1, "long": 2, "preemptive": 3, "prefill": 4, "summary": 5}
+_RANKS = {"turn": 0, "late": 1, "long": 2, "preemptive": 3, "review": 4, "prefill": 5, "summary": 6}
 MAX_KNOWN_PREFIXES = 4096
 """Prompt prefixes remembered as computed."""
 

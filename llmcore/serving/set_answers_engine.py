@@ -6,11 +6,14 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from llmcore.engine import Delta, Llm, Request, SupportsPriorityRaise, Usage
+from llmcore.policies.review import AGREED, reviewed_prompt
 from llmcore.policies.set_answers import SetAnswer, answer_to
 
 
 class SetAnswersLlm:
-    """An engine with set answers in front of it. A request that demands a tool goes to the engine."""
+    """An engine with set answers in front of it. A request that demands a tool goes to the engine. The review
+    of a set answer agrees, without the engine.
+    """
 
     def __init__(self, engine: Llm, answers: Sequence[SetAnswer]) -> None:
         self._engine = engine
@@ -26,10 +29,13 @@ class SetAnswersLlm:
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Give the set answer, or generate a reply. Raises LlmError."""
-        free = request.tool_choice in ("auto", "none")
-        answer = answer_to(request.messages, self._answers) if free else None
+        free, messages = request.tool_choice in ("auto", "none"), request.messages
+        is_review = request.priority_class == "review"
+        if is_review:
+            messages = tuple(reviewed_prompt(messages))
+        answer = answer_to(messages, self._answers) if free else None
         if answer is not None:
-            yield Delta(answer)
+            yield Delta(AGREED if is_review else answer)
             yield Delta(finish_reason="stop", usage=Usage())
             return
         async with aclosing(self._engine.generate(request)) as deltas:

@@ -18,6 +18,7 @@ from kept_folder import store_of
 from live_types import proved
 from openai import APIStatusError, AsyncOpenAI
 from recordings import recorded, recording
+from review_engines import ANSWER, BACK, CORRECTION, FRONT
 from served import serving_tools
 
 from voiceagent.calls.continuing import continued, find_ended
@@ -66,10 +67,12 @@ class LiveCaller:
 
 
 @asynccontextmanager
-async def speaking(folder: Path, **config: Any) -> AsyncIterator[LiveCaller]:
-    """Yield a caller who is speaking in a session with this configuration."""
+async def speaking(
+    folder: Path, llm: str = "live_engine:LiveLlm", more: str = "", **config: Any
+) -> AsyncIterator[LiveCaller]:
+    """Yield a caller who is speaking in a session with this configuration. llm, more: see `serving_tools`."""
     recording("goforward.wav")  # skips here, not in a task, where it is missing
-    async with serving_tools(folder, "live_engine:LiveLlm") as address:
+    async with serving_tools(folder, llm, more) as address:
         base_url = f"http://{address}/v1"
         async with AsyncOpenAI(api_key="none", base_url=base_url).live.connect() as connection:
             caller = LiveCaller(connection, base_url)
@@ -111,6 +114,15 @@ async def test_backend_calls_a_function_of_the_client_and_tells_its_result(tmp_p
         await response.item.create(item={"type": "function_call_output", **output})  # type: ignore[misc]
         await response.create()
         await caller.until_said("It says sunny.")
+
+
+async def test_larger_llm_behind_the_front_withdraws_what_it_said_wrongly(tmp_path: Path) -> None:
+    delegation = {"type": "responses", "responses": {"model": "gpt-5"}}
+    async with speaking(tmp_path, FRONT, BACK, delegation=delegation) as caller:
+        await caller.until_said(CORRECTION)
+        withdrawn, bridge, _ = caller.transcript("output").partition("Sorry, let me correct that.")
+        assert bridge and withdrawn.strip() and ANSWER.startswith(withdrawn.strip())
+        assert len(withdrawn) < len(ANSWER) / 2
 
 
 async def test_fixture_is_played_sample_for_sample(tmp_path: Path) -> None:

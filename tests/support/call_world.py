@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from call_settings import call_settings
@@ -59,6 +59,7 @@ class CallWorld:
     ordered_s: dict[str, float] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
+    reviewing: set[str] = field(default_factory=set)
     steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -79,6 +80,7 @@ class CallWorld:
         result = list(commands)
         for command in commands:
             self.commands.append(command)
+            self._watch_review(command)
             result += self.watch(command)
         return result
 
@@ -143,6 +145,14 @@ class CallWorld:
         self.recognizing.add(item_id)
         self.flushes[item_id] = 0
 
+    def _watch_review(self, command: do.Command) -> None:
+        if isinstance(command, do.CancelReview):
+            self.reviewing.remove(command.response_id)
+        elif isinstance(command, do.ReviewResponse):
+            assert not self.reviewing, "two reviews at once"
+            self.assert_audible(command.response_id)
+            self.reviewing.add(command.response_id)
+
     def _begin_clip(self, response_id: str) -> None:
         assert not self.live(), "a clip over a response"
         self.begun.append(response_id)
@@ -195,6 +205,10 @@ class CallWorld:
             self.feed(ev.FragmentSpoken(response_id))
         self.feed(ev.ResponseGenerated(response_id, "stop", self.usage, opaque))
         return response_id
+
+    def review(self, reply: str, failure: Literal["", "failed", "late"] = "") -> list[do.Command]:
+        """The back LLM replies to the review in progress."""
+        return self.feed(ev.ResponseReviewed(self.reviewing.pop(), reply, failure))
 
     def play_out(self, response_id: str) -> list[do.Command]:
         """All the response's sound is sent and heard."""

@@ -19,6 +19,7 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 
 WORDS = ("", "yes", "uh huh", "no wait", "is there a pool", "hello")
 FILLER = "One moment."
+REPLIES = ("RIGHT", "WRONG: It is ten. ", "MORE: And ten. ", "It is ten.")
 LEVELS_DB = (None, -20.0, -45.0)
 MOVES = (
     "speak", "blip", "louder", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush",
@@ -79,6 +80,7 @@ class Caller:
                 self._tool_ends(0)
             for response_id in list(self.world.working):
                 self._all_made(response_id)
+            self._review(0)
             self._sent(0)
             self._heard(0)
 
@@ -272,6 +274,12 @@ class Caller:
 
     def _summarised(self, number: int) -> None:
         self.world.feed(ev.HistorySummarised(f"Summary {number}." if number else ""))
+
+    def _review(self, number: int) -> None:
+        if self.world.reviewing:
+            self.world.played_s = number / 10
+            failure = "late" if number == 9 else ""
+            self.world.review("" if failure else REPLIES[number % len(REPLIES)], failure)
 
     def _all_made(self, response_id: str) -> None:
         if self.sounding.get(response_id):

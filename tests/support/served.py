@@ -62,7 +62,8 @@ async def serving_tools(folder: Path, llm: str = "tool_engine:ToolLlm", more: st
     """Yield the address of a server whose LLM calls the first tool and then repeats its result. more: tables
     of its configuration.
     """
-    for engines in ("bench/fixed_engines.py", "e2e/tool_engine.py", "e2e/live_engine.py"):
+    own = ("bench/fixed_engines.py", "e2e/tool_engine.py", "e2e/live_engine.py", "support/review_engines.py")
+    for engines in own:
         shutil.copy(TESTS / engines, folder)
     text = (TESTS / "bench/fixed.toml").read_text()
     before, after = text.split("[llm]")

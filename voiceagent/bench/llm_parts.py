@@ -90,12 +90,12 @@ def alone(config: Config) -> Config:
 
 
 def for_bench(config: Config, load_format: str = "") -> Config:
-    """Return a configuration with one LLM: without fallback and small LLM.
+    """Return a configuration with one LLM: without fallback, small and back LLM.
 
     load_format: of its weights; "dummy" for random ones, without a download; "" as configured. Raises
     CommandFailed if the engine has no such setting.
     """
-    changes: dict[str, Any] = {"small_llm": None}
+    changes: dict[str, Any] = {"small_llm": None, "back_llm": None}
     if load_format:
         if config.llm.engine != "vllm":
             raise CommandFailed(

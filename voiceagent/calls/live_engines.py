@@ -92,6 +92,10 @@ class RunningEngines:
         """See `LiveEngines`."""
         return self._run(lambda services: self._summarise(services, wanted))
 
+    def review(self, wanted: do.ReviewResponse) -> DelayedEvents:
+        """See `LiveEngines`."""
+        return self._run(lambda services: self._review(services, wanted))
+
     def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
         """See `LiveEngines`."""
 
@@ -169,6 +173,14 @@ class RunningEngines:
         llm_work = self._llm_work(services, made)
         llm_work.summarise(wanted)
         await made.until((ev.HistorySummarised,))
+        await llm_work.close()
+        return made.events
+
+    async def _review(self, services: Services, wanted: do.ReviewResponse) -> DelayedEvents:
+        made = _EventCollector()
+        llm_work = self._llm_work(services, made)
+        llm_work.review(wanted)
+        await made.until((ev.ResponseReviewed,))
         await llm_work.close()
         return made.events
 

@@ -162,7 +162,9 @@ def _changed_settings(config: Config, changed: Config, base: CallSettings) -> Ca
 
 
 def _changed_policy(log: CallLog, config: Config, changed: Config) -> TurnPolicy:
-    one, other = (c.turn.to_policy(c.agent, c.history, c.limits) for c in (config, changed))
+    one, other = (
+        c.turn.to_policy(c.agent, c.history, c.limits, c.back_llm is not None) for c in (config, changed)
+    )
     return with_changes(log.header.policy, one, other)
 
 

@@ -121,7 +121,7 @@ RENAMED_OPTIONS = {
 """The same for LLM engines' keyword arguments, by the engine's short name: others may use these names. A new
 name with a table is not the engine's own.
 """
-_LLM_TABLES = ("llm", "fallback", "small_llm")
+_LLM_TABLES = ("llm", "fallback", "small_llm", "back_llm")
 
 
 def refuse_renamed(document: Mapping[str, Any], source: Path) -> None:

@@ -20,6 +20,7 @@ from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.prompting.request import has_own_prompt
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Over, Response
+from voiceagent.conversation.reviews import Reviews
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.silent_caller import SilentCaller
 from voiceagent.conversation.tool_calls import ToolCalls
@@ -60,6 +61,7 @@ class Answering:
         prompts: Prompts,
         tools: ToolCalls,
         lists: McpLists,
+        reviews: Reviews,
         new_id: Callable[[str], str],
     ) -> None:
         self._policy = policy
@@ -68,6 +70,7 @@ class Answering:
         self._prompts = prompts
         self._tools = tools
         self._lists = lists
+        self._reviews = reviews
         self._new_id = new_id
         self._queue = ResponseQueue()
         self._turn_attempts: tuple[str, int] = (
@@ -103,9 +106,10 @@ class Answering:
         idle = notify.NotifyIdle(self._new_id("item"), at_s)
         return [idle, *self._start(ev.ResponseRequested(), settings, say=self._silence.next_phrase())]
 
-    def on_caller_input(self) -> None:
+    def on_caller_input(self) -> list[Command]:
         """Record that the caller typed something or pressed a key."""
         self._silence.on_caller_input()
+        return self._reviews.on_caller_input()
 
     def request(self, event: ev.ResponseRequested, settings: CallSettings) -> list[Command]:
         """Start the response that the client requested, or queue it until all transcripts are final and the
@@ -131,7 +135,7 @@ class Answering:
         """Stop making responses, as a client requests: clear pending requests and cancel the response in
         progress.
         """
-        dropped = self._drop_clip()
+        dropped = self._drop_clip() + self._reviews.drop()
         self._queue = ResponseQueue()
         return dropped + self._responses.cancel_preemptive() + self._responses.stop("client")
 
@@ -180,18 +184,19 @@ class Answering:
         # a cough or noise becomes a turn without words: it needs no answer and does not prove that the caller
         # is present
         words = bool(words_of(turn.text))
+        dropped = self._reviews.on_caller_input() if words else []
         if kept and turn.respond and words:
             self._queue.answer_due = True
         if words or failure is not None:
             said, language = sentences_of(turn.whole_text), language_of(self._policy.language)
             self._silence.on_caller_input(asks_for_moment(said, language))
         if failure is None or not turn.respond or self._responses.active is not None:
-            return []
+            return dropped
         cancelled = self._responses.cancel_preemptive()
         start = do.StartResponse(
             self._new_id("resp"), Generation(()), settings.output_modality, turn_id=turn.item_id
         )
-        return cancelled + self._responses.apologise(start, f"recognizer: {failure}")
+        return dropped + cancelled + self._responses.apologise(start, f"recognizer: {failure}")
 
     def on_response_over(self, response: Response) -> list[Command]:
         """Record the end of a response, and run what waited for it."""
@@ -209,6 +214,7 @@ class Answering:
         if answered and not self._policy.tools_as_logged:
             self._tools.begin_answer()
         commands = self._tools.on_response_over(response.response_id, cut)
+        commands += self._reviews.on_response_over(response)
         return withdrawn + commands + self._silence.on_response_over(cut)
 
     # ---- what is begun
@@ -239,6 +245,8 @@ class Answering:
         if self._queue.clip is not None:
             clip, self._queue.clip = self._queue.clip, None
             return self._responses.cancel_preemptive() + self._responses.play_clip(clip)
+        if self._caller.silent and (reviewed := self._speak_review(settings)):
+            return reviewed
         # not after the check for silence: a caller who keeps talking would keep the call open
         if self._queue.hang_up_reason is not None and not self._queue.speech:
             reason, self._queue.hang_up_reason = self._queue.hang_up_reason, None
@@ -253,12 +261,20 @@ class Answering:
             self._queue.answer_due = self._queue.about_results = True
         if self._queue.speech:
             wanted, say = self._queue.speech.popleft()
-            # this speech does not answer the turn, but `_start` marks the turn as answered
-            answer_due = self._queue.answer_due
-            commands = self._responses.cancel_preemptive() + self._start(wanted, settings, say=say)
-            self._queue.answer_due = answer_due
-            return commands
+            return self._speak(wanted, say, settings)
         return self._start_answer(turn, settings)
+
+    def _speak_review(self, settings: CallSettings) -> list[Command]:
+        """Say what the back LLM corrects or adds, if anything."""
+        say, concluded = self._reviews.pop_speech()
+        return concluded + self._speak(ev.ResponseRequested(), say, settings) if say else []
+
+    def _speak(self, wanted: ev.ResponseRequested, say: str, settings: CallSettings) -> list[Command]:
+        """Start speech that does not answer the turn, though `_start` marks the turn as answered."""
+        answer_due = self._queue.answer_due
+        commands = self._responses.cancel_preemptive() + self._start(wanted, settings, say=say)
+        self._queue.answer_due = answer_due
+        return commands
 
     def _start_answer(self, turn: CallerTurn | None, settings: CallSettings) -> list[Command]:
         requested, self._queue.client_request = self._queue.client_request, None

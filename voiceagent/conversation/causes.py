@@ -8,12 +8,22 @@ from voiceagent.conversation.client_requests import OutputCleared, Request
 from voiceagent.conversation.end_of_turn.probability import EndpointingRule
 
 InterruptedBy = Literal[
-    "", "duration", "words", "stop_word", "resumed_turn", "key", "client", "sideband", "upstream"
+    "",
+    "duration",
+    "words",
+    "stop_word",
+    "resumed_turn",
+    "correction",
+    "key",
+    "client",
+    "sideband",
+    "upstream",
 ]
 """Cause of an answer's interruption.
 
 Rules for the caller's voice: duration; words, their number; stop_word, such as "stop"; resumed_turn, a word
-or a voice that continues a turn which was answered too early. key: a phone key. client, sideband: a
+or a voice that continues a turn which was answered too early. correction: the back LLM contradicted the
+answer. key: a phone key. client, sideband: a
 request. upstream: the realtime backend.
 """
 BARGE_IN: frozenset[InterruptedBy] = frozenset(("duration", "words", "stop_word", "resumed_turn"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from audio.pcm import Samples
 from audio.synthesizers import Speech
@@ -12,6 +13,13 @@ from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings, Modality
+
+ReviewOutcome = Literal["agreed", "added", "corrected", "unreadable", "failed", "late", "dropped"]
+"""Outcome of a review of an answer by the back LLM.
+
+unreadable: the reply was no verdict. late: not in time. dropped: the caller or the client cut the answer, or
+the conversation continued. After these, and after failed, the answer stands.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +172,33 @@ class CancelResponse:
     """Stop all work on a response."""
 
     response_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewResponse:
+    """Have the back LLM review a response; `ResponseReviewed` follows, unless it is cancelled.
+
+    said: its whole text. request: that of the response, without tools; not logged, as `StartResponse` has it.
+    """
+
+    response_id: str
+    said: str
+    request: Generation = field(default=Generation(()), compare=False, metadata={"logged": False})
+
+
+@dataclass(frozen=True, slots=True)
+class CancelReview:
+    """Stop the review of a response."""
+
+    response_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewConcluded:
+    """Count and log the outcome of a review."""
+
+    response_id: str
+    outcome: ReviewOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +394,15 @@ SpeakerCommand = (
 """Commands for the playout, except its end."""
 
 LlmCommand = (
-    Prefill | AskTurnEnd | Summarise | StartResponse | HurryResponse | ReleaseResponse | CancelResponse
+    Prefill
+    | AskTurnEnd
+    | Summarise
+    | StartResponse
+    | HurryResponse
+    | ReleaseResponse
+    | CancelResponse
+    | ReviewResponse
+    | CancelReview
 )
 """Commands for the LLM."""
 
@@ -376,5 +419,6 @@ Command = (
     | Apologise
     | Fill
     | AgentCommand
+    | ReviewConcluded
     | HangUp
 )

@@ -70,6 +70,10 @@ class AgentConfig(Section):
     """Phrase for an answer that takes longer than `filler_after_s`. "" disables it."""
     filler_after_s: float = Field(default=1.5, gt=0)
     """Time from the end of the turn to the filler."""
+    correction: str = Field(default_factory=_phrase_default(attrgetter("correction")))
+    """Phrase before a correction by `[back_llm]`, if the caller heard some of the false answer. "" says the
+    correction alone.
+    """
     idle_prompts: tuple[str, ...] = Field(default_factory=_phrase_default(attrgetter("idle_prompts")))
     """Phrases for a silent caller, one after each `turn.idle_timeout_s`."""
     goodbye: str = Field(default_factory=_phrase_default(attrgetter("goodbye")))
@@ -270,8 +274,11 @@ class TurnConfig(Section):
         agent: AgentConfig,
         history: HistoryConfig,
         limits: ConversationLimits = _USUAL_LIMITS,
+        reviews: bool = False,
     ) -> TurnPolicy:
-        """Return the rules of turn-taking, with the normalised word lists of the agent's language."""
+        """Return the rules of turn-taking, with the normalised word lists of the agent's language. reviews:
+        True if the server has a back LLM.
+        """
         language = agent.language
         language_of(language)  # loaded now so that the first pause of a call does not wait for it
         phrases = BACKCHANNELS.get(language, ()) if self.backchannels is None else self.backchannels
@@ -294,6 +301,7 @@ class TurnConfig(Section):
             llm_end=None if self.llm_end is None else self.llm_end.to_llm_end(),
             max_tool_rounds=agent.max_tool_rounds,
             resume_as_whole=True,
+            correction=agent.correction if reviews else None,
         )
 
 

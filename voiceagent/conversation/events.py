@@ -187,8 +187,8 @@ class ToolCallsReady:
 
 @dataclass(frozen=True, slots=True)
 class ResponseWritten:
-    """The LLM has finished the text of a spoken response with tool calls. Its audio may be incomplete. text:
-    the full text, including fragments that are still to come.
+    """The LLM has finished the text of a spoken response that has tool calls or may be reviewed. Its audio
+    may be incomplete. text: the full text, including fragments that are still to come.
     """
 
     response_id: str
@@ -214,6 +214,15 @@ class ResponseFailed:
     response_id: str
     stage: Stage
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseReviewed:
+    """The result of `ReviewResponse`. reply: the back LLM's, "" if it failed or was late."""
+
+    response_id: str
+    reply: str
+    failure: Literal["", "failed", "late"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +337,7 @@ Event = (
     | CallerWoke
     | CallerGone
     | PreemptiveAllowed
+    | ResponseReviewed
     | HistorySummarised
     | UpstreamTold
 )

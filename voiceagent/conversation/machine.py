@@ -29,6 +29,7 @@ from voiceagent.conversation.out_of_band import OutOfBandResponses, runs_out_of_
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Over, Response
+from voiceagent.conversation.reviews import Reviews
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.tool_calls import ToolCalls
 from voiceagent.conversation.turn.caller import Caller
@@ -61,8 +62,16 @@ class Conversation:
         self._items = ItemRequests(self.history, self._responses, self._tools, policy.limits, self._caller)
         self._prompts = Prompts(self.history, policy)
         self._out_of_band = OutOfBandResponses(self.history, self._prompts, self._tools, new_id)
+        self._reviews = Reviews(policy, self._responses)
         self._answering = Answering(
-            policy, self._caller, self._responses, self._prompts, self._tools, self._mcp_lists, new_id
+            policy,
+            self._caller,
+            self._responses,
+            self._prompts,
+            self._tools,
+            self._mcp_lists,
+            self._reviews,
+            new_id,
         )
         self._turns = TurnTaking(
             self.history, policy, self._caller, voice, self._prompts, self._responses, self._answering
@@ -70,8 +79,11 @@ class Conversation:
 
     @property
     def idle(self) -> bool:
-        """True if neither side speaks and no response, tool or input of the agent's code is pending."""
+        """True if neither side speaks and no response, review, tool or input of the agent's code is
+        pending.
+        """
         waiting = self._answering.has_pending or self._tools.awaited or self._turns.claimed
+        waiting = waiting or self._reviews.pending
         return self._caller.silent and not waiting and self._responses.idle
 
     @property
@@ -97,6 +109,7 @@ class Conversation:
             over := self._responses.pop_ended()
         ):  # a preemptive text response can be complete when it starts
             commands += self._after_responses(over)
+        commands += self._reviews.advance(self._caller.silent)
         if isinstance(event, ev.ResponseGenerated | ev.ResponseFailed):
             # the LLM has nothing to do while the audio is played
             commands += self._prompts.summarise(self.settings)
@@ -142,6 +155,8 @@ class Conversation:
                 self._responses.on_call_ended(event)
             case ev.PreemptiveAllowed(allowed):
                 self._answering.allow_preemptive(allowed)
+            case ev.ResponseReviewed():
+                return self._reviews.on_reviewed(event)
             case ev.HistorySummarised(text):
                 self._prompts.set_summary(text)
             case ev.CallerWoke():
@@ -253,7 +268,10 @@ class Conversation:
     def _on_client_request(self, event: ev.ClientRequest) -> list[Command]:
         match event:
             case ev.KeyPressed() | ev.ItemCreated(item=MessageItem(role="user")):
-                self._answering.on_caller_input()
+                return self._answering.on_caller_input() + self._carry_out(event)
+        return self._carry_out(event)
+
+    def _carry_out(self, event: ev.ClientRequest) -> list[Command]:
         match event:
             case ev.SettingsChanged(settings):
                 return self._apply_settings(settings)

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class SetPhrases:
     """Fixed phrases. apology: after a failure within a turn. refusal: after a filter refused the answer.
-    filler: while an answer takes long. idle_prompts: questions to a silent caller, in order. goodbye: to a
-    caller who stays silent. backchannels: of a listener, in turn; neutral ones, as they
-    must fit whatever was said.
+    filler: while an answer takes long. correction: before a correction of the agent's own words.
+    idle_prompts: questions to a silent caller, in order. goodbye: to a caller who stays silent. backchannels:
+    of a listener, in turn; neutral ones, as they must fit whatever was said.
     """
 
     apology: str
     refusal: str
     filler: str
+    correction: str
     idle_prompts: tuple[str, ...]
     goodbye: str
     backchannels: tuple[str, ...]
@@ -25,6 +26,7 @@ ENGLISH = SetPhrases(
     apology="Sorry, something went wrong on my side. Could you say that again?",
     refusal="I'm sorry, I can't help with that. Is there anything else I can do?",
     filler="One moment.",
+    correction="Sorry, let me correct that.",
     idle_prompts=("Are you still there?",),
     goodbye="Goodbye.",
     backchannels=("Mm-hmm.", "Okay."),
@@ -35,6 +37,7 @@ SET_PHRASES = {
         apology="Entschuldigung, bei mir ist etwas schiefgegangen. Können Sie das bitte noch einmal sagen?",
         refusal="Dabei kann ich Ihnen leider nicht helfen. Kann ich sonst etwas für Sie tun?",
         filler="Einen Moment bitte.",
+        correction="Entschuldigung, das muss ich berichtigen.",
         idle_prompts=("Sind Sie noch da?",),
         goodbye="Auf Wiederhören.",
         backchannels=("Mhm.", "Okay."),
@@ -43,6 +46,7 @@ SET_PHRASES = {
         apology="Perdone, algo ha fallado por mi parte. ¿Puede repetirlo, por favor?",
         refusal="Lo siento, con eso no puedo ayudarle. ¿Puedo hacer algo más por usted?",
         filler="Un momento, por favor.",
+        correction="Perdón, debo corregirme.",
         idle_prompts=("¿Sigue ahí?",),
         goodbye="Adiós.",
         backchannels=("Ajá.", "Vale."),

@@ -29,6 +29,7 @@ class TurnPolicy:
     before one that may call none; None in logs of builds without this limit (see `tools_as_logged`).
     resume_as_whole: a voice that resumes a turn takes the response back by its length, and is recognized
     together with that turn; False in logs of builds that waited for a word and recognized it alone.
+    correction: phrase before a correction by the back LLM; None if no answer is reviewed.
     """
 
     preemptive_attempts: int
@@ -49,6 +50,7 @@ class TurnPolicy:
     llm_end: LlmEnd | None = None
     max_tool_rounds: int | None = None
     resume_as_whole: bool = False
+    correction: str | None = None
 
     @property
     def tools_as_logged(self) -> bool:

@@ -13,6 +13,8 @@ FALLBACK_SHARE = 0.5
 """Share of a speech engine's wait after which its fallback is asked: the fallback has as long again."""
 REPLICA_SHARE = 0.5
 """Share of the LLM's waits for one replica, so that another can still answer in time."""
+REVIEW_SHARE = 0.9
+"""Share of the wait for a review after which its engine counts as failed, before the call gives up."""
 QUEUEING_S = 2.0
 """Time in the LLM's queue, in addition to the waits for the engine and its fallback."""
 NOTICE_S = 1.0
@@ -39,6 +41,10 @@ class TimeoutsConfig(Section):
     """
     token_s: Duration = 5.0
     """Between two tokens of the LLM. Then the caller hears the apology."""
+    review_s: Duration = 5.0
+    """From the end of an answer's text to its review by `[back_llm]`. Then the answer stands. An answer of
+    some sentences is spoken for about as long.
+    """
     first_audio_s: Duration = 4.0
     """From a text fragment to its first audio. Then the caller hears the apology. `[synthesizer_fallback]` is
     asked after half of it.

@@ -48,7 +48,7 @@ def _read_learned(name: str, source: Path) -> LearnedRouter:
 
 
 class LlmEngineConfig(EngineConfig):
-    """`[llm]`, `[fallback]`, `[small_llm]`: an LLM engine, its own keys, and its replicas."""
+    """`[llm]`, `[fallback]`, `[small_llm]`, `[back_llm]`: an LLM engine, its own keys, and its replicas."""
 
     replicas: tuple[Annotated[str, Field(pattern=r"^https?://")], ...] = ()
     """Base URLs of servers that serve the same model, used instead of `base_url`. A call stays at one replica
@@ -278,6 +278,10 @@ class LlmTables(Section):
     small_llm: LlmEngineConfig | None = None
     """Smaller LLM for short, simple turns (`[routing]`), and for all short turns under overload."""
     routing: RoutingConfig = RoutingConfig()
+    back_llm: LlmEngineConfig | None = None
+    """Larger LLM that reviews each spoken answer of the others while the caller listens to it. It withdraws
+    what is false, and adds what is missing. One more request for each answer, of few tokens if it agrees.
+    """
     set_answers: tuple[SetAnswerConfig, ...] = ()
     """Turns that are answered with a fixed text, without the LLM."""
     semantic_cache: SemanticCacheConfig | None = None

@@ -225,10 +225,10 @@ class LlmMonitor:
 
     def _on_request_done(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
         self.metrics.request_over(engine, model, figures)
-        if figures.tpot_s is not None and figures.priority_class != "summary":
+        awaited = figures.priority_class not in ("summary", "review")  # by a caller
+        if figures.tpot_s is not None and awaited:
             self._token_times.observe(self._clock(), figures.tpot_s)
-        # no caller waits for summaries
-        if figures.ttft_s is not None and figures.priority_class != "summary":
+        if figures.ttft_s is not None and awaited:
             alarms.observe_response(self._clock(), figures.ttft_s, figures.usage or Usage(), figures.itl_s)
 
 

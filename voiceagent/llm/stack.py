@@ -17,11 +17,12 @@ from llmcore.policies.session_affinity import Choice, SessionAffinity
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.replicated_engine import ReplicatedLlm
+from llmcore.serving.reviewed_engine import ReviewedLlm
 from llmcore.serving.routed_engine import RoutedLlm
 from llmcore.serving.set_answers_engine import SetAnswersLlm
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.config import EngineConfig
-from voiceagent.engines.timeouts import REPLICA_SHARE, TimeoutsConfig
+from voiceagent.engines.timeouts import REPLICA_SHARE, REVIEW_SHARE, TimeoutsConfig
 from voiceagent.llm.cache import build_cache
 from voiceagent.llm.config import LlmEngineConfig, LlmTables, PriorityConfig
 from voiceagent.llm.monitor import LlmMonitor
@@ -61,7 +62,7 @@ def build_llm(
             engine = monitor.wrap_speculating(name, table, engine, tables.speculation.to_limits())
         return monitor.wrap_metered(name, table, engine)
 
-    llm = build("llm", tables.llm)
+    llm: Llm = build("llm", tables.llm)
     if tables.small_llm is not None:
         rules, shedder = tables.routing.to_rules(source), monitor.shedder
 
@@ -76,9 +77,22 @@ def build_llm(
     monitor.register_queue(queued, ttft_budget_s)
     model = f"{tables.llm.engine} {tables.llm.options.get('model', '')}"
     cache = tables.semantic_cache
-    cached = queued if cache is None else build_cache(cache, source, model, queued, monitor)
+    llm = queued if cache is None else build_cache(cache, source, model, queued, monitor)
+    llm = _with_review(tables, llm, build)
     answers = [table.to_answer() for table in tables.set_answers]
-    return SetAnswersLlm(cached, answers) if answers else cached
+    return SetAnswersLlm(llm, answers) if answers else llm
+
+
+def _with_review(tables: LlmTables, llm: Llm, build: Callable[[str, LlmEngineConfig], Llm]) -> Llm:
+    """Join `llm` with `[back_llm]`, if there is one, in its time-out and circuit breaker. It has no fallback,
+    as a review that fails changes nothing, and no queue, as a call has one review at a time.
+    """
+    if tables.back_llm is None:
+        return llm
+    engine = build("back_llm", tables.back_llm)
+    limit_s = REVIEW_SHARE * tables.timeouts.review_s
+    waits, breaker = TimeOuts(limit_s, limit_s), tables.resilience.to_breaker()
+    return ReviewedLlm(llm, FallbackLlm(engine, None, breaker, waits, lambda reason: None))
 
 
 def _with_timeouts(table: EngineConfig, timeouts: TimeoutsConfig) -> EngineConfig:

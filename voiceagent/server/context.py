@@ -40,7 +40,8 @@ def fixed_phrases(config: Config) -> tuple[str, ...]:
     classes = [one for one in (agents.usual, *agents.named.values()) if one is not None]
     greetings = [one.greeting for one in classes if isinstance(one.greeting, str)] or [agent.greeting]
     phrases = [normalize(text, language)[0] for text in alone if text]
-    for text in (*greetings, *agent.idle_prompts, agent.goodbye):
+    corrections = () if config.back_llm is None else (agent.correction,)
+    for text in (*greetings, *agent.idle_prompts, agent.goodbye, *corrections):
         phrases += _fragments(text or "", language)
     for table in config.set_answers:
         groups = dict.fromkeys(table.to_answer().pattern.groupindex, _CALLERS_WORDS)

@@ -171,7 +171,9 @@ async def compose(
         speaking=await _speaking(config, engines.synthesizer, _pacer(config, clock)),
         answering=Answering(
             engines.llm,
-            policy=config.turn.to_policy(config.agent, config.history, config.limits),
+            policy=config.turn.to_policy(
+                config.agent, config.history, config.limits, reviews=config.back_llm is not None
+            ),
             preemptive_tokens=config.turn.preemptive_tokens,
             history=config.history,
         ),

@@ -40,6 +40,7 @@ class CallMonitor:
         self._clock = measuring.clock
         self._faults = measuring.metrics.call_faults
         self._repeated = measuring.metrics.repeated
+        self._reviewed = measuring.metrics.llm.reviewed
         self._give_up = give_up
         self._end = end
         self._deadlines = Deadlines()
@@ -65,6 +66,11 @@ class CallMonitor:
         """Count and log that the LLM repeated itself and its response was ended."""
         self._repeated.inc()
         self._log.warning("response_repeats", response=response_id, ended=True)
+
+    def log_review(self, response_id: str, outcome: str) -> None:
+        """Count and log the outcome of a review by the back LLM."""
+        self._reviewed(outcome)
+        self._log.info("response_reviewed", response=response_id, outcome=outcome)
 
     def log_refusal(self, response_id: str, reason: str) -> None:
         """Log that a filter of the LLM server refused the answer."""

@@ -16,7 +16,8 @@ LOG_WAIT_AFTER_S = 3.0
 class StageLimits:
     """Longest wait of a call for each stage of a turn, in seconds. After it, the caller hears the apology.
 
-    turn_model_s: without the turn model's result, silence alone ends the turn.
+    turn_model_s: without the turn model's result, silence alone ends the turn. review_s: without its review,
+    an answer stands.
     """
 
     transcript_s: float = 4.5
@@ -25,6 +26,7 @@ class StageLimits:
     first_audio_s: float = 4.0
     audio_s: float = 4.0
     turn_model_s: float = 1.0
+    review_s: float = 5.0
 
     @classmethod
     def of(cls, timeouts: TimeoutsConfig) -> StageLimits:
@@ -35,6 +37,7 @@ class StageLimits:
             timeouts.answer_token_s,
             timeouts.first_audio_s,
             timeouts.audio_s,
+            review_s=timeouts.review_s,
         )
 
 

@@ -141,6 +141,8 @@ class CommandExecutor:
                 self._execute_for_llm(command)
             case _ if isinstance(command, do.AgentCommand):
                 self._execute_for_agent(command)
+            case do.ReviewConcluded(response_id, outcome):
+                self.monitor.log_review(response_id, outcome)
             case _:
                 self._notify(command)
 
@@ -300,6 +302,10 @@ class CommandExecutor:
                 self._llm_work.release(response_id)
             case do.CancelResponse(response_id):
                 self._llm_work.cancel(response_id)
+            case do.ReviewResponse():
+                self._llm_work.review(command)
+            case do.CancelReview(response_id):
+                self._llm_work.cancel_review(response_id)
 
     def _notify(self, notification: notify.Notification) -> None:
         match notification:  # the client gets less detail

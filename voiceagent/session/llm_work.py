@@ -13,7 +13,7 @@ from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Delta, Message, Request, SupportsPriorityRaise, Tool
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import commands as do
-from voiceagent.conversation.events import Event, ResponseFailed, Stage
+from voiceagent.conversation.events import Event, ResponseFailed, ResponseReviewed, Stage
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.llm.monitor import PromptMonitor
 from voiceagent.session.call_monitor import CallMonitor
@@ -21,6 +21,7 @@ from voiceagent.session.context import Source, TurnContext
 from voiceagent.session.prefilling import Prefilling, TurnEndScoring
 from voiceagent.session.references import outcome, until_stopped, weak_callback
 from voiceagent.session.responding import Progress, ResponseWork
+from voiceagent.session.reviewing import Reviewing
 from voiceagent.session.services import Services
 from voiceagent.session.summarising import Summarising
 from voiceagent.session.turn_stamps import TurnStamps
@@ -54,7 +55,7 @@ class LlmWork:
         self._stamps = stamps
         self._room = room
         self._monitor = monitor
-        self._progress = Progress(stamps.milestone, monitor)
+        self._progress = Progress(stamps.milestone, monitor, answering.policy.correction is not None)
         self._traceparent = traceparent
         self._call_id = call_id
         self._prefilling = Prefilling(call_id, answering.llm)
@@ -62,6 +63,8 @@ class LlmWork:
         self._summarising = Summarising(
             call_id, answering.llm, answering.history, services.speaking.language, metrics, post
         )
+        self._reviewing = Reviewing(call_id, answering.llm, services.limits.review_s, post)
+        self._sent: tuple[str, tuple[Message, ...]] = ("", ())  # newest response, its prompt with context
         self._prompts = PromptMonitor(call_id, metrics)
         self._context: TurnContext | None = None
         self._unfinished: tuple[tuple[Message, ...], tuple[Tool, ...]] | None = None
@@ -84,6 +87,17 @@ class LlmWork:
     def summarise(self, wanted: do.Summarise) -> None:
         """Start a summary of old turns."""
         self._summarising.summarise(wanted)
+
+    def review(self, wanted: do.ReviewResponse) -> None:
+        """Start the review of a response, with the prompt that was sent for it."""
+        if wanted.response_id == self._sent[0]:
+            wanted = replace(wanted, request=replace(wanted.request, messages=self._sent[1]))
+        task = self._reviewing.review(wanted)
+        task.add_done_callback(partial(self._check_review, wanted.response_id))
+
+    def cancel_review(self, response_id: str) -> None:
+        """Stop the review of a response."""
+        self._reviewing.cancel(response_id)
 
     def start(self, start: do.StartResponse, voice: str | None = None) -> None:
         """Start a response. An out-of-band one does not stop work for the conversation.
@@ -146,6 +160,7 @@ class LlmWork:
             self._stop(work)
         self._responses.clear()
         await self._summarising.close()
+        await self._reviewing.close()
         await until_stopped(self._stopping)
 
     def _with_context(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -172,6 +187,8 @@ class LlmWork:
         messages = start.request.messages
         if self._context is not None and not start.own_prompt:
             messages = await self._context.with_final_context(messages)
+        if not start.beside:
+            self._sent = start.response_id, messages
         request = replace(self._request(start), messages=messages)
         async with aclosing(self._answering.llm.generate(request)) as deltas:
             async for delta in deltas:
@@ -190,6 +207,11 @@ class LlmWork:
         work.task.cancel()
         self._stopping.add(work.task)
         work.task.add_done_callback(self._stopping.discard)
+
+    def _check_review(self, response_id: str, task: asyncio.Task[None]) -> None:
+        if (error := outcome(task)) is not None:
+            self._monitor.fault("review", error)
+            self._post(ResponseReviewed(response_id, "", "failed"))
 
     def _check(self, response_id: str, task: asyncio.Task[None]) -> None:
         if (error := outcome(task)) is not None:

@@ -38,11 +38,13 @@ Milestone = Literal[
 class Progress:
     """Observers of a response's progress.
 
-    stamp: called once at each milestone. monitor: timeouts and faults of the call.
+    stamp: called once at each milestone. monitor: timeouts and faults of the call. reviewed: answers are
+    reviewed, so that `ResponseWritten` is posted even without tool calls.
     """
 
     stamp: Callable[[str, Milestone], None]
     monitor: CallMonitor
+    reviewed: bool = False
 
 
 class ResponseWork:
@@ -72,6 +74,7 @@ class ResponseWork:
         self._fragmenter = fragmenter
         self._post = post
         self._stamp = progress.stamp
+        self._reviewed = progress.reviewed
         self._monitor, self._limits = progress.monitor, progress.monitor.limits
         self._room = room
         self._held_tokens = held_tokens
@@ -130,8 +133,8 @@ class ResponseWork:
         self._stamp(self._id, "text_complete")
         # a response that repeats itself ends with its last whole sentence
         rest = [] if repeated and self._text else self._fragmenter.finish()
-        if self._called_tools and self._start.modality == "audio":
-            # at once: the next response may be requested before this one is fully spoken
+        if (self._called_tools or self._reviewed) and self._start.modality == "audio":
+            # at once: the next response, or the review, may be requested before this one is fully spoken
             self._post(ResponseWritten(self._id, self._text + "".join(one.text for one in rest)))
         await self._pass_on(rest)
         await self._fragments.put(None)

@@ -97,6 +97,10 @@ class LlmMetrics:
         """Count a replacement of old turns, by its source, or a dropped summary, by the reason."""
         self._history.summaries.labels(result).inc()
 
+    def reviewed(self, outcome: str) -> None:
+        """Count a review of an answer by the back LLM, by its outcome."""
+        self._history.reviews.labels(outcome).inc()
+
     def compressed(self, before_tokens: int, after_tokens: int) -> None:
         """Count prompt tokens of old turns before and after their replacement."""
         self._history.compressed.labels("before").inc(before_tokens)
@@ -167,11 +171,12 @@ class _LoadShedding:
 
 
 class _History:
-    """Prompt prefix changes, and replaced old turns."""
+    """Prompt prefix changes, replaced old turns, and reviewed answers."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.partings = new_counter("llm_prompt_partings", registry)
         self.summaries = new_counter("llm_summaries", registry)
+        self.reviews = new_counter("llm_reviews", registry)
         self.compressed = new_counter("llm_compressed_tokens", registry)
 
 

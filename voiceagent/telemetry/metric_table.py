@@ -166,6 +166,11 @@ METRICS: dict[str, tuple[MetricSpec, ...]] = {
             "result",
         ),
         _counter(
+            "llm_reviews",
+            "Reviews of answers by the back LLM, by outcome. Those corrected were withdrawn where they were.",
+            "outcome",
+        ),
+        _counter(
             "llm_compressed_tokens",
             "Estimated tokens of old turns before and after their replacement.",
             "side",

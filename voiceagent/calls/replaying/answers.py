@@ -42,6 +42,9 @@ class LiveEngines(Protocol):
     def summary(self, wanted: do.Summarise) -> DelayedEvents:
         """Return the summary of old turns."""
 
+    def review(self, wanted: do.ReviewResponse) -> DelayedEvents:
+        """Return the back LLM's review of an answer."""
+
     def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
         """Return the LLM's end-of-turn score; nothing if its engine does not support that."""
 
@@ -109,6 +112,14 @@ class Answers:
         if made is None and self._live is not None:
             return self._live.summary(wanted)
         return self._recorded.next_summary() if made is None else made
+
+    def review(self, wanted: do.ReviewResponse) -> DelayedEvents:
+        """Return the back LLM's review of an answer. Without engines, an answer that is new stands."""
+        made = [] if "llm" in self._anew else self._recorded.review(wanted)
+        if made:
+            return made
+        failed = ev.ResponseReviewed(wanted.response_id, "", "failed")
+        return [(0.0, failed)] if self._live is None else self._live.review(wanted)
 
     def follow_turn(self, item_id: str, at_s: float) -> None:
         """Note the start of a turn before the fork."""

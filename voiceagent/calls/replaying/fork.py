@@ -208,6 +208,8 @@ class _Fork:
                 self._plan_if_forked(self._answers.judgement(item_id, self._now()))
             case do.AskTurnEnd() if self._forked:
                 self._plan_if_forked(self._answers.turn_end(command))
+            case do.ReviewResponse() if self._forked:
+                self._plan_if_forked(self._answers.review(command))
             case do.Summarise() if self._forked:
                 self._plan_if_forked(self._answers.summary(command))
             case do.StartResponse(response_id=response_id):

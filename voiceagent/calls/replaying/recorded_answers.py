@@ -95,6 +95,8 @@ class RecordedAnswers:
         self._tools: dict[str, _ToolRun] = {}
         self._summarising: tuple[str, float] = ("", 0.0)
         self._summaries: list[tuple[str, float, ev.HistorySummarised]] = []
+        self._reviewing: dict[str, tuple[str, float]] = {}  # by response: its text, time of the request
+        self._reviews: dict[str, tuple[float, ev.ResponseReviewed]] = {}  # by text of the response
         for record in log.records:
             self._event(record)
             for command in record.commands:
@@ -183,6 +185,13 @@ class RecordedAnswers:
         """Return the next summary that was made."""
         return [self._summaries.pop(0)[1:]] if self._summaries else []
 
+    def review(self, wanted: do.ReviewResponse) -> DelayedEvents:
+        """Return the review of the same text, if it was completed."""
+        if (made := self._reviews.get(wanted.said)) is None:
+            return []
+        after_s, event = made
+        return [(after_s, replace(event, response_id=wanted.response_id))]
+
     def tool(self, call: ToolCall, now_s: float) -> DelayedEvents:
         """Return the result of the tool called with the same arguments; no tool is run."""
         asked = (call.name, call.arguments)
@@ -215,6 +224,9 @@ class RecordedAnswers:
         elif isinstance(event, ev.HistorySummarised):
             key, asked_s = self._summarising
             self._summaries.append((key, record.clock_s - asked_s, event))
+        elif isinstance(event, ev.ResponseReviewed) and event.response_id in self._reviewing:
+            said, asked_s = self._reviewing[event.response_id]
+            self._reviews[said] = record.clock_s - asked_s, event
         elif isinstance(event, ev.SpeechResumed):
             self._resumed.add(event.at_s)
         elif isinstance(event, ev.ToolFinished | ev.ToolSlow) and event.call_id in self._tools:
@@ -236,6 +248,8 @@ class RecordedAnswers:
                 self._asking_s = record.clock_s
             case "Summarise":
                 self._summarising = _key_of_summary(command), record.clock_s
+            case "ReviewResponse":
+                self._reviewing[command["response_id"]] = command["said"], record.clock_s
             case "RunTool":
                 call = command["call"]
                 run = _ToolRun((call["name"], call["arguments"]), record.clock_s)

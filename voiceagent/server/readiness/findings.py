@@ -68,6 +68,7 @@ def engine_tables(config: Config) -> Iterator[tuple[str, Stage, EngineConfig]]:
     others: tuple[tuple[str, Stage, EngineConfig | None], ...] = (
         ("recognizer_fallback", "recognizer", config.recognizer_fallback),
         ("small_llm", "llm", config.small_llm),
+        ("back_llm", "llm", config.back_llm),
         ("fallback", "llm", config.fallback),
         ("synthesizer_fallback", "synthesizer", config.synthesizer_fallback),
     )
