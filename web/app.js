@@ -14,7 +14,7 @@ import { openMicrophone } from "./sound.js";
 import { activity, statusText } from "./status.js";
 import { clock } from "./timeline.js";
 import { Transcript } from "./transcript.js";
-import { exported, makeTurn, showMs, summary, totalName } from "./turns.js";
+import { exported, makeTurn, showMs, summary, totalName, totalText } from "./turns.js";
 import { drawChips, drawStrip, drawWaterfall } from "./waterfall.js";
 
 const SESSION = {
@@ -195,7 +195,7 @@ function select(turn) {
   $("turn").hidden = false;
   $("turn").parentElement.dataset.turns = String(turns.length);
   $("export").disabled = false;
-  $("total").textContent = showMs(turn.totalMs);
+  $("total").textContent = totalText(turn);
   $("total-name").textContent = totalName(turn);
   $("said").textContent = turn.said ? `“${turn.said.trim()}”` : "";
   const figures = `p50 ${showMs(wait.p50)} ms, p95 ${showMs(wait.p95)} ms of ${counted} spoken`;

@@ -1,7 +1,7 @@
 // The transcript, line by line, and the latency of the selected turn.
 
 import { clock, heardOf, interruptionOf, waitOf, whyOf } from "./timeline.js";
-import { makeTurn, showMs, totalName } from "./turns.js";
+import { makeTurn, showMs, totalName, totalText } from "./turns.js";
 import { drawChips, drawWaterfall } from "./waterfall.js";
 
 const NO_PLAYOUT = { line_ms: null, jitter_ms: null, output_ms: null, heard_ms: null };
@@ -79,9 +79,8 @@ export function measured({ answers, response, turn }) {
 export function showDetails($, line, all) {
   const turn = measured(line);
   const wait = waitOf(line);
-  const total = turn ? showMs(turn.totalMs) : wait ? showMs(waitMs(line, wait)) : "";
-  $("total").textContent = total;
-  $("unit").hidden = total === "";
+  $("total").textContent = turn ? totalText(turn) : wait ? showMs(waitMs(line, wait)) : "";
+  $("unit").hidden = !turn && !wait;
   $("unit").textContent = turn ? totalName(turn) : "ms wait";
   $("said").textContent = line.answers?.said ? `“${line.answers.said.trim()}”` : "";
   $("waterfall").hidden = $("chips").hidden = turn === null;

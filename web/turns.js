@@ -59,9 +59,20 @@ export function makeTurn(report, browser, heardMs, said, at) {
   };
 }
 
-/** Name of the number `totalMs`. */
-export function totalName({ waitMs }) {
-  return waitMs === null ? "ms to the answer" : "ms wait";
+/** True for a prepared text, such as a greeting: it answers no speech, and no LLM wrote it, so that nobody waits. */
+function isPrepared({ spoken, stages, counts }) {
+  return !spoken && !counts.prompt_tokens && stages.every(({ name }) => name !== "llm_ttft");
+}
+
+/** The number `totalMs` as text, "" for a prepared text. */
+export function totalText(turn) {
+  return isPrepared(turn) ? "" : showMs(turn.totalMs);
+}
+
+/** Name of that number. */
+export function totalName(turn) {
+  if (isPrepared(turn)) return "prepared";
+  return turn.waitMs === null ? "ms to the answer" : "ms wait";
 }
 
 /** The browser's parts of a turn in milliseconds. */

@@ -22,8 +22,6 @@ engine = "voiceagent.testing:RehearsedModel"
 script = [["Two tuna pizzas and they will be with you soon."]]
 [synthesizer]
 engine = "espeak"
-[phrase_cache]
-disk_mb = 0
 """
 TIMES = Times(recognition_s=0.05, first_token_s=0.2, first_audio_s=0.1)
 

@@ -89,6 +89,18 @@ test("the details of a turn have its total, its words, and why it ended", () => 
   assert.deepEqual([$("waterfall").hidden, $("why").hidden, $("witnesses").hidden], [false, false, true]);
 });
 
+test("a prepared text, such as a greeting, has no wait, and an answer to a client's request has its time", () => {
+  const stages = [{ name: "synthesis", ms: 3.2, budget_ms: 60 }];
+  const greeting = { ...response, turn_id: null, report: { ...report, stages, wait_ms: null } };
+  const told = { ...line, turn: null, answers: null };
+  const $ = details({ ...told, response: greeting });
+  assert.deepEqual([$("total").textContent, $("unit").textContent, $("unit").hidden], ["", "prepared", false]);
+  const asked = { ...greeting, report: { ...greeting.report, stages: [{ name: "llm_ttft", ms: 40, budget_ms: 100 }, ...stages] } };
+  const upstream = { ...greeting, report: { ...greeting.report, counts: { prompt_tokens: 90 } } }; // has no time of its first token
+  const shown = [asked, upstream].map((one) => details({ ...told, response: one })).map((by) => [by("total").textContent, by("unit").textContent]);
+  assert.deepEqual(shown, [["43", "ms to the answer"], ["3.2", "ms to the answer"]]);
+});
+
 test("where nothing was measured the wait is the total, and there is no waterfall", () => {
   const $ = details({ ...line, response: { ...response, report: null } });
   assert.deepEqual([$("total").textContent, $("waterfall").hidden, $("chips").hidden], ["250", true, true]);

@@ -243,7 +243,7 @@ class Admission:
         most = self._limits.max_failed_auth_per_minute
         # Before the key is checked: someone who guesses must not learn that a guess was right.
         if self._is_blocked(address):
-            message = f"{most} wrong keys came within a minute (limits.max_failed_auth_per_minute)"
+            message = f"{most} wrong keys came within a minute"
             raise NotAdmitted(429, "too_many_wrong_keys", f"{message}; try again in a minute")
         if not self._keys.accepts(key):
             # a client secret is refused here, but it is no attempt to guess a key

@@ -25,9 +25,9 @@ class AccessLimits(Section):
     """Concurrent calls of one IP address. Phone lines and loopback addresses are exempt."""
     max_calls_per_key: int = Field(default=0, ge=0)
     """Concurrent calls of one API key. 0 sets no limit."""
-    max_calls_per_secret: int = Field(default=4, ge=1)
+    max_calls_per_secret: ClassVar[int] = 4
     """Concurrent calls of one client secret."""
-    max_failed_auth_per_minute: int = Field(default=20, ge=1)
+    max_failed_auth_per_minute: ClassVar[int] = 20
     """Failed authentications of one address per minute. Then all keys of that address are rejected until the
     minute is over.
     """

@@ -71,7 +71,7 @@ class ServerConfig(AccessConfig):
     """
     input_buffer_s: ClassVar[float] = 10.0
     """Audio that a client may send ahead of real time. Audio further ahead is rejected."""
-    max_message_bytes: int = Field(default=2_097_152, ge=4_096)
+    max_message_bytes: ClassVar[int] = 2_097_152
     """Largest WebSocket message. A larger one closes the call with code 1009. The default holds the longest
     clip of the Live API, 30 s in base64.
     """

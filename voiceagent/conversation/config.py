@@ -119,7 +119,7 @@ class HistoryConfig(Section):
     """
     kept_tokens: int = Field(default=600, ge=0)
     """Tokens of the newest turns that stay verbatim when a summary is made."""
-    summary_tokens: int = Field(default=200, ge=20)
+    summary_tokens: ClassVar[int] = 200
     """Longest summary."""
     summaries: Literal["model", "extract"] = "model"
     """Source of summaries: "model" uses the LLM while no caller waits for it; "extract" takes the sentences
@@ -127,9 +127,9 @@ class HistoryConfig(Section):
     """
     attempts: ClassVar[int] = 2
     """Failed summaries in a row (invented facts, no time) after which sentences are extracted instead."""
-    tool_output_tokens: int = Field(default=600, ge=0)
+    tool_output_tokens: ClassVar[int] = 600
     """Longest tool output in a prompt. A longer one is reduced to the parts that concern the caller's last
-    turn. 0 sets no limit.
+    turn.
     """
 
     @model_validator(mode="after")
@@ -137,8 +137,8 @@ class HistoryConfig(Section):
         if self.max_tokens and self.kept_tokens + self.summary_tokens >= self.max_tokens:
             raise PydanticCustomError(
                 "no_room",
-                "max_tokens is {most}; allowed: more than kept_tokens and summary_tokens together, {other}",
-                {"most": self.max_tokens, "other": self.kept_tokens + self.summary_tokens},
+                "max_tokens is {most}; allowed: more than kept_tokens and the {summary} tokens of a summary",
+                {"most": self.max_tokens, "summary": self.summary_tokens},
             )
         return self
 
@@ -150,13 +150,13 @@ class HistoryConfig(Section):
 class ConversationLimits(Section):
     """Limits for the items that a client adds. What is said in the call is not limited by them."""
 
-    max_items: int = Field(default=2_000, ge=1)
+    max_items: ClassVar[int] = 2_000
     """Conversation items. Clients cannot create more."""
     max_item_characters: ClassVar[int] = 100_000
     """Longest item that a client may create: one minute of reading aloud has 1,000."""
-    max_conversation_characters: int = Field(default=500_000, ge=1)
+    max_conversation_characters: ClassVar[int] = 500_000
     """Characters of all items together. Clients cannot add more."""
-    max_images: int = Field(default=16, ge=0)
+    max_images: ClassVar[int] = 16
     """Images in a conversation. Clients cannot add more."""
 
     def to_history_limits(self) -> HistoryLimits:
@@ -193,7 +193,7 @@ class TurnConfig(Section):
 
     threshold: float = Field(default=0.5, gt=0, lt=1)
     """Voice activity probability from which audio counts as speech."""
-    prefix_padding_s: Seconds = 0.3
+    prefix_padding_s: ClassVar[float] = 0.3
     """Audio before the first voiced sample that the recognizer also receives."""
     min_speech_s: ClassVar[float] = 0.064
     """Shortest voiced time that counts as speech. Shorter sounds are clicks."""

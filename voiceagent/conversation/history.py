@@ -173,21 +173,18 @@ class History:
         """Raise TooMuch if adding a client's item would exceed a limit."""
         # counted only here: nearly all items have no pictures, and counting all items is slow
         if pictures(item) and sum(map(pictures, (item, *self.items))) > limits.max_images:
-            message = f"the conversation has too many pictures; allowed: at most {limits.max_images}"
-            raise LimitExceeded(f"{message} (limits.max_images)")
+            raise LimitExceeded(
+                f"the conversation has too many pictures; allowed: at most {limits.max_images}"
+            )
         size = characters(item)
         if size > (longest := limits.max_item_characters):
             raise LimitExceeded(f"the item has {size} characters; allowed: at most {longest}")
-        for count, what, limit in (
-            (len(self.items) + 1, "the conversation would have {} items", "max_items"),
-            (
-                size + sum(map(characters, self.items)),
-                "the conversation would have {} characters",
-                "max_conversation_characters",
-            ),
+        for count, what, allowed in (
+            (len(self.items) + 1, "items", limits.max_items),
+            (size + sum(map(characters, self.items)), "characters", limits.max_conversation_characters),
         ):
-            if count > (allowed := getattr(limits, limit)):
-                raise LimitExceeded(f"{what.format(count)}; allowed: at most {allowed} (limits.{limit})")
+            if count > allowed:
+                raise LimitExceeded(f"the conversation would have {count} {what}; allowed: at most {allowed}")
 
     def put(self, item: Item) -> None:
         """Replace the item of the same id. Raises UnknownItem."""

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from dataclasses import replace
 from hashlib import sha256
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -31,9 +31,9 @@ class PhraseCacheConfig(Section):
 
     memory_mb: int = Field(default=64, ge=0)
     """Audio kept in memory by each process that handles calls. 0 disables the cache."""
-    disk_mb: int = Field(default=256, ge=0)
+    disk_mb: ClassVar[int] = 256
     """Audio kept on disk between starts, in `voiceagent/phrases` of the user's cache. Only phrases of the
-    configuration and the agent's class are stored, as others may repeat what callers said. 0 stores none.
+    configuration and the agent's class are stored, as others may repeat what callers said.
     """
 
 

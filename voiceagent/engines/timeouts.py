@@ -46,11 +46,9 @@ class TimeoutsConfig(Section):
     some sentences is spoken for about as long.
     """
     first_audio_s: Duration = 4.0
-    """From a text fragment to its first audio. Then the caller hears the apology. `[synthesizer_fallback]` is
-    asked after half of it.
+    """From a text fragment to its first audio, and between two chunks of it. Then the caller hears the
+    apology. `[synthesizer_fallback]` is asked after half of it.
     """
-    audio_s: Duration = 4.0
-    """Between two chunks of a fragment's audio. Then the caller hears the apology."""
     engine_hang_s: float = Field(default=5.0, ge=_LATE_S)
     """Time without a heartbeat after which an engine process is killed and restarted. It must exceed one
     piece of the engine's work.

@@ -186,7 +186,7 @@ class SemanticCacheConfig(Section):
     """Redis that servers share for the entries, such as "redis://host:6379/0". Left out, the entries stay in
     memory.
     """
-    audit: float = Field(default=0.05, ge=0, le=1)
+    audit: ClassVar[float] = 0.05
     """Share of hits that the LLM also answers, at the lowest priority, to compare the answers."""
     floor: ClassVar[float] = 0.8
     """Lowest share of the last 20 audits that must agree. Below it, the cache is emptied and disabled for

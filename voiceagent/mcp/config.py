@@ -94,11 +94,11 @@ class McpConfig(Section):
     """Idle time after which a connection is closed."""
     max_connections: ClassVar[int] = 32
     """Connections of a process. One more closes the connection that has been idle for longest."""
-    max_tools: int = Field(default=64, ge=1)
+    max_tools: ClassVar[int] = 64
     """Tools of one server. A server with more offers none, unless `allowed_tools` selects fewer."""
     max_tools_bytes: ClassVar[int] = 65_536
     """Size of these tools together, as JSON."""
     max_response_bytes: ClassVar[int] = 1_048_576
     """Largest response of a server. A larger one fails."""
-    max_result_characters: int = Field(default=8_000, ge=100)
+    max_result_characters: ClassVar[int] = 8_000
     """Longest tool result. A longer one is truncated, with a note for the model."""

@@ -311,7 +311,7 @@ def _cached(config: Config, metrics: Metrics, synthesizer: Synthesizer) -> Synth
     if not known or not cache.memory_mb:
         return synthesizer
     voice = json.dumps([table.engine, table.options, config.agent.language], sort_keys=True, default=str)
-    files = PhraseFiles(phrases_folder(os.environ), cache.disk_mb * 1_000_000) if cache.disk_mb else None
+    files = PhraseFiles(phrases_folder(os.environ), cache.disk_mb * 1_000_000)
 
     def count(result: CacheResult) -> None:
         metrics.phrase_cache.labels(result).inc()

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import structlog
 
-from audio.clips import find_clip
+from audio.clips import CLIPS
 from audio.mixer import Mixer
 from audio.pcm import Samples
 from voiceagent.conversation.settings import CallSettings
@@ -145,7 +145,7 @@ class Background:
         if sound is None:
             return
         try:
-            samples = await asyncio.to_thread(lambda: find_clip(sound.name).at(mixer.rate_hz))
+            samples = await asyncio.to_thread(lambda: CLIPS.find(sound.name).at(mixer.rate_hz))
         except (OSError, ValueError) as error:
             self._log.error("background_failed", sound=sound.name, reason=str(error))
             self._sounds.pop(number, None)

@@ -24,7 +24,6 @@ class StageLimits:
     first_token_s: float = 12.0
     token_s: float = 6.0
     first_audio_s: float = 4.0
-    audio_s: float = 4.0
     turn_model_s: float = 1.0
     review_s: float = 5.0
 
@@ -36,7 +35,6 @@ class StageLimits:
             timeouts.answer_s,
             timeouts.answer_token_s,
             timeouts.first_audio_s,
-            timeouts.audio_s,
             review_s=timeouts.review_s,
         )
 

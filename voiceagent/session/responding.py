@@ -184,7 +184,9 @@ class ResponseWork:
                 self._stamp(self._id, "first_sound")
                 self._post(SpeechReady(self._id, speech))
                 await self._room()
-                self._monitor.start_timeout(self._id, "synthesizer", "further sound", self._limits.audio_s)
+                self._monitor.start_timeout(
+                    self._id, "synthesizer", "further sound", self._limits.first_audio_s
+                )
         self._monitor.cancel_timeout(self._id, "synthesizer")
 
     async def _show(self) -> None:

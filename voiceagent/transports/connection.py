@@ -234,7 +234,7 @@ class Connection(Generic[Content]):
         if self._wire.paces:
             self._wire.close_fast_path()
         else:
-            limit = f"{self._limits.max_bytes_per_s} bytes a second (limits.max_bytes_per_s)"
+            limit = f"{self._limits.max_bytes_per_s} bytes a second"
             self.end(Ending(f"more came than {limit}", "too_much_input", 1008))
 
     async def _write(self) -> Ending:

@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from pydantic import Field
-
 from voiceagent.validation.section import Duration, Section
 
 
 class EventLimits(Section):
-    """Limits of one event of the Realtime API; events with audio only have `server.max_message_bytes`."""
+    """Limits of one event of the Realtime API; events with audio only have the limit of a message."""
 
-    max_event_bytes: int = Field(default=262_144, ge=4_096)
+    max_event_bytes: ClassVar[int] = 262_144
     """Largest event of the Realtime API without audio, and largest request body."""
     max_event_values: ClassVar[int] = 10_000
     """JSON values in one event: numbers, strings, objects and lists."""
     max_event_depth: ClassVar[int] = 32
     """Nesting depth of JSON in one event, including tool schemas."""
-    max_tools: int = Field(default=128, ge=0)
+    max_tools: ClassVar[int] = 128
     """Tools of a session or of one response."""
     max_tools_bytes: ClassVar[int] = 65_536
     """Size of these tools together, as JSON."""
@@ -55,12 +53,12 @@ class OfferLimits(Section):
 class TransportLimits(EventLimits, OfferLimits):
     """Limits of a connection's rate and duration."""
 
-    max_bytes_per_s: int = Field(default=1_048_576, ge=65_536)
+    max_bytes_per_s: ClassVar[int] = 1_048_576
     """Sustained input rate of one client; each message counts as 4 kB more than its size. Faster clients are
     read more slowly. A data channel cannot be slowed down, so its call is ended. RTP packets have a separate
     budget of the same size, with 1 kB more per packet; packets beyond it are dropped.
     """
-    max_connections: int = Field(default=1_000, ge=8)
+    max_connections: ClassVar[int] = 1_000
     """TCP connections of a process. One more closes the connection that has been idle for longest."""
     max_request_s: Duration = 10.0
     """Time within which a request must arrive completely."""

@@ -94,7 +94,7 @@ def test_with_keys_pages_of_any_site_call_unless_they_are_named():
 
 def test_many_wrong_keys_shut_an_address_out_for_a_minute():
     now_s = 1000.0
-    limits = AccessLimits(max_failed_auth_per_minute=3)
+    limits = AccessLimits().model_copy(update={"max_failed_auth_per_minute": 3})
     admission = Admission(ApiKeys(frozenset({"right"})), rules(api_keys_env="K"), limits, lambda: now_s)
     for _ in range(3):
         assert refusal(admission, {"authorization": "Bearer wrong"}, FAR).status == 401
@@ -106,7 +106,7 @@ def test_many_wrong_keys_shut_an_address_out_for_a_minute():
 
 
 def test_a_missing_key_is_no_wrong_one():
-    admission = keyed(AccessLimits(max_failed_auth_per_minute=1))
+    admission = keyed(AccessLimits().model_copy(update={"max_failed_auth_per_minute": 1}))
     for _ in range(3):
         assert refusal(admission, {}, FAR).status == 401
 
@@ -132,7 +132,7 @@ async def test_one_address_has_so_many_calls_and_others_have_their_own():
 
 
 async def test_one_key_and_one_secret_have_so_many_calls():
-    admission = keyed(AccessLimits(max_calls_per_key=1, max_calls_per_secret=1))
+    admission = keyed(AccessLimits(max_calls_per_key=1).model_copy(update={"max_calls_per_secret": 1}))
     secret = {"authorization": f"Bearer {admission.new_secret({}, 60).value}"}
     await begin(admission, KEY, FAR)
     await begin(admission, secret, FAR)

@@ -118,7 +118,7 @@ def test_a_picture_stands_in_the_prompt_and_there_are_only_so_many():
     (start,) = of(do.StartResponse, world.feed(ev.ResponseRequested()))
     assert start.request.messages[-1].images == look.images
     (error,) = world.feed(ev.ItemCreated(replace(look, item_id="again")))
-    assert (error.code, "limits.max_images" in error.message) == ("limit_exceeded", True)
+    assert (error.code, "pictures; allowed: at most 1" in error.message) == ("limit_exceeded", True)
 
 
 # ---- sound in items

@@ -35,8 +35,6 @@ script = [[
 ]]
 [synthesizer]
 engine = "espeak"
-[phrase_cache]
-disk_mb = 0
 """
 TIMES = Times(recognition_s=0.05, first_token_s=0.2, first_audio_s=0.1)
 needs_espeak = pytest.mark.skipif(find_spec("espeakng_loader") is None, reason="make install")

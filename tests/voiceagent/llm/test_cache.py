@@ -98,7 +98,7 @@ async def test_the_server_answers_from_the_cache_and_counts_it(tmp_path, monkeyp
     monkeypatch.setattr("llmcore.cache.cached_engine.MAX_WAIT_S", 30.0)
     registry = CollectorRegistry()
     monitor = LlmMonitor(LlmMetrics(registry))
-    config = configured(tmp_path, f"{CACHE}audit = 0.0")
+    config = configured(tmp_path, CACHE)
     # set answers stand in front of the cache
     llm = build_engines(config.model_copy(update={"set_answers": ()}), monitor).llm
     await llm.start()

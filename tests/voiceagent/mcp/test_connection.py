@@ -92,7 +92,7 @@ async def test_an_answer_of_megabytes_fails_alone(caplog: pytest.LogCaptureFixtu
 
 
 async def test_a_long_result_is_cut_and_says_so() -> None:
-    config = McpConfig(connect_s=20.0, max_result_characters=1_000)
+    config = McpConfig(connect_s=20.0).model_copy(update={"max_result_characters": 1_000})
     async with mcp_server() as (address, _), connected(Target(f"{address}/mcp"), config) as connection:
         result = await connection.call("recite", {"characters": 20_000})
     assert len(result) == 1_000

@@ -16,7 +16,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from voiceagent import __version__
-from voiceagent.config.tables import load
+from voiceagent.config.tables import ServerConfig, load
 from voiceagent.server.app import Server
 from voiceagent.validation.errors import CommandFailed
 
@@ -175,8 +175,9 @@ async def test_without_a_key_that_is_accepted_there_is_no_call(running, monkeypa
             assert json.loads(await call.recv())["type"] == "session.created"
 
 
-async def test_a_message_over_the_limit_closes_the_call_with_1009(running):
-    async with running("max_message_bytes = 5000") as server, server.call() as call:
+async def test_a_message_over_the_limit_closes_the_call_with_1009(running, monkeypatch):
+    monkeypatch.setattr(ServerConfig, "max_message_bytes", 5_000)
+    async with running() as server, server.call() as call:
         await call.recv()
         await call.send("x" * 6_000)
         with pytest.raises(ConnectionClosed) as closed:

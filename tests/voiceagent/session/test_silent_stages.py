@@ -25,9 +25,7 @@ from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
 
 SOON_S = 0.3
-LIMITS = StageLimits(
-    transcript_s=SOON_S, first_token_s=SOON_S, token_s=SOON_S, first_audio_s=SOON_S, audio_s=SOON_S
-)
+LIMITS = StageLimits(transcript_s=SOON_S, first_token_s=SOON_S, token_s=SOON_S, first_audio_s=SOON_S)
 APOLOGY = "Sorry."
 
 

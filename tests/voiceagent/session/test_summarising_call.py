@@ -19,7 +19,7 @@ from voiceagent.session.session import Session
 
 async def test_hanging_up_ends_a_summary_that_is_being_made():
     llm = ScriptedLlm(["A long answer to a question. " * 40], [HANG], usage=Usage())
-    history = HistoryConfig(max_tokens=100, kept_tokens=10, summary_tokens=20)
+    history = HistoryConfig().model_copy(update={"max_tokens": 100, "kept_tokens": 10, "summary_tokens": 20})
     services = await call_services(Deaf(), llm, Deaf(), history=history)
     client = FakeClient()
     settings = replace(services.settings, turn_detection=None, output_modality="text")

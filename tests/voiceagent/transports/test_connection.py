@@ -64,7 +64,7 @@ async def ended(wire: FakeWire, handler: FakeHandler, **limits: float) -> tuple[
     """Return how a call ends under these limits."""
     outbox: Outbox[str] = Outbox()
     call = ScriptedCall("call", None, "")  # type: ignore[arg-type]  # nobody is told anything
-    checked = TransportLimits.model_validate(limits)
+    checked = TransportLimits().model_copy(update=limits)
     await asyncio.wait_for(Connection(wire, outbox, call, limits=checked).run(handler), 30)
     assert wire.closed is not None
     return wire.closed
@@ -89,7 +89,7 @@ async def test_a_client_that_cannot_be_paced_is_ended_for_haste():
     code, reason = await ended(wire, handler, max_bytes_per_s=65_536)
 
     assert code == 1008
-    assert "limits.max_bytes_per_s" in reason
+    assert "bytes a second" in reason
     assert len(handler.taken) < 10
 
 
@@ -101,7 +101,7 @@ async def test_a_client_that_can_be_paced_is_read_slower():
     assert len(handler.taken) < 10
 
 
-@pytest.mark.parametrize("limits", [{"max_call_s": 0.0}, {"max_bytes_per_s": 1}])
+@pytest.mark.parametrize("limits", [{"max_call_s": 0.0}, {"max_idle_s": -1.0}])
 def test_limits_that_nobody_could_keep_are_refused(limits: dict[str, float]):
     with pytest.raises(ValueError, match="greater than"):
         TransportLimits.model_validate(limits)

@@ -41,7 +41,7 @@ async def serving(answer: str = "well", **limits: float) -> AsyncIterator[int]:
         await StreamingResponse(pieces, 200, length, media_type="text/plain")(scope, receive, send)
 
     listening = socket.create_server(("127.0.0.1", 0))
-    http = guarded_http(TransportLimits.model_validate(limits))
+    http = guarded_http(TransportLimits().model_copy(update=limits))
     server = uvicorn.Server(uvicorn.Config(app, http=http, lifespan="off", log_level="warning"))
     task = asyncio.create_task(server.serve([listening]))
     try:

@@ -30,7 +30,7 @@ def check_listed(tools: Sequence[ListedTool], max_bytes: int) -> None:
 def check_size(tools: Sequence[ListedTool], max_tools: int, max_bytes: int) -> None:
     """Raise TooMuch if the tools are too many or too large to offer."""
     if len(tools) > max_tools:
-        raise TooMuch(f"it offers {len(tools)} tools; allowed: at most {max_tools} (mcp.max_tools)")
+        raise TooMuch(f"it offers {len(tools)} tools; allowed: at most {max_tools}")
     if (size := _bytes_of(tools)) > max_bytes:
         raise TooMuch(f"its tools have {size} bytes; allowed: at most {max_bytes}")
 

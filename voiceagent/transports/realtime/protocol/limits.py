@@ -30,7 +30,7 @@ def check_length(text: str | bytes, limits: EventLimits) -> None:
 def check_size(text: str | bytes, name: str, limits: EventLimits) -> None:
     """Refuse overlong JSON, called `name` in errors. Raise RequestError."""
     if len(text) > limits.max_event_bytes:
-        raise _too_much(name, len(text), "bytes", "max_event_bytes", limits.max_event_bytes)
+        raise _too_much(name, len(text), "bytes", limits.max_event_bytes)
 
 
 def check_event(
@@ -67,17 +67,17 @@ def check_object(given: dict[str, Any], name: str, limits: EventLimits) -> None:
 
     name: in errors.
     """
-    for field, limit, what in (
-        ("tools", "max_tools", "tools"),
-        ("input", "max_response_items", "items"),
-        ("instructions", "max_instructions_characters", "characters"),
+    for field, allowed, what in (
+        ("tools", limits.max_tools, "tools"),
+        ("input", limits.max_response_items, "items"),
+        ("instructions", limits.max_instructions_characters, "characters"),
     ):
-        value, allowed = given.get(field), getattr(limits, limit)
+        value = given.get(field)
         if isinstance(value, str | list) and len(value) > allowed:
-            raise _too_much(f"{name}.{field}", len(value), what, limit, allowed)
+            raise _too_much(f"{name}.{field}", len(value), what, allowed)
     size = len(to_json(given["tools"])) if given.get("tools") else 0
     if size > limits.max_tools_bytes:
-        raise _too_much(f"{name}.tools", size, "bytes", "max_tools_bytes", limits.max_tools_bytes)
+        raise _too_much(f"{name}.tools", size, "bytes", limits.max_tools_bytes)
     delegation = given.get("delegation")
     if isinstance(delegation, dict) and isinstance(backend := delegation.get("responses"), dict):
         check_object(backend, f"{name}.delegation.responses", limits)
@@ -91,16 +91,15 @@ def check_values(document: Any, name: str, limits: EventLimits) -> None:
     while level:
         depth += 1
         if depth > limits.max_event_depth:
-            raise _too_much(name, depth, "levels", "max_event_depth", limits.max_event_depth)
+            raise _too_much(name, depth, "levels", limits.max_event_depth)
         values += sum(map(len, level))
         if values > limits.max_event_values:
-            raise _too_much(name, values, "values", "max_event_values", limits.max_event_values)
+            raise _too_much(name, values, "values", limits.max_event_values)
         inside = (one.values() if isinstance(one, dict) else one for one in level)
         level = [value for container in inside for value in container if isinstance(value, dict | list)]
 
 
-def _too_much(name: str, count: int, what: str, limit: str, allowed: int) -> RequestError:
-    key = f" (limits.{limit})" if limit in EventLimits.model_fields else ""
-    message = f"{name} has {count} {what}; allowed: at most {allowed}{key}"
+def _too_much(name: str, count: int, what: str, allowed: int) -> RequestError:
+    message = f"{name} has {count} {what}; allowed: at most {allowed}"
     param = None if name.startswith("the ") else name
     return RequestError("limit_exceeded", message, param)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -32,7 +32,7 @@ class OutboundConfig(Section):
     """SQLite file with the outbound calls. `./x` is relative to the configuration's folder. All workers share
     it, and a restart keeps it.
     """
-    retention_days: float = Field(default=30.0, gt=0)
+    retention_days: ClassVar[float] = 30.0
     """Days after which calls and campaigns that are over are deleted from the file."""
 
     @property

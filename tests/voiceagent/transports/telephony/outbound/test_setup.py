@@ -97,7 +97,7 @@ async def test_a_call_without_any_report_fails_at_last(tmp_path: Path) -> None:
 async def test_calls_that_are_over_are_deleted_after_their_retention(tmp_path: Path) -> None:
     async with running(Twilio) as carrier:
         carrier.refuses = True
-        config = outbound_config(carrier, retention_days=1.0)
+        config = outbound_config(carrier)
         made = dialer(config, tmp_path)
         call = await made.place(DialOrder(TO))
         assert call.status == "failed"

@@ -1,9 +1,9 @@
 """Asterisk: places calls by its REST interface (ARI), and reports from its dialplan.
 
 https://docs.asterisk.org/Latest_API/API_Documentation/Asterisk_REST_Interface/Channels_REST_API. The call is
-a channel of kind Local: one half dials the number in the context `voiceagent-dial` and reports DIALSTATUS when
-it is over; when the phone is answered, the other half dials this server in the context `voiceagent-agent`.
-docs/telephony.md has both.
+a channel of kind Local: one half dials the number in the context `voiceagent-dial` and reports DIALSTATUS
+when it is over; when the phone is answered, the other half dials this server in the context
+`voiceagent-agent`. docs/telephony.md has both.
 """
 
 from __future__ import annotations
