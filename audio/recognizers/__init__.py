@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from audio.pcm import Samples
 
 SAMPLE_RATE_HZ = 16_000
 """Sample rate of every recognizer's input; transports resample."""
+
+
+Spelling = Literal["", "letters", "email"]
+"""Kind of answer that a caller was asked to spell: letters, an e-mail address, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +30,20 @@ class Flush:
     Attributes:
         number: the caller was asked for a number, so numbers are likelier than other words that sound alike.
             A recognizer may ignore this.
-        spelling: the caller was asked to spell, so letters are likelier. A recognizer may ignore this.
+        spelling: what the caller was asked to spell, so letters and signs are likelier. A recognizer may
+            ignore this.
         silence_s: length of the silence at the end of the audio. A transcript up to well within it is
             complete.
     """
 
     number: bool = False
     silence_s: float = 0.0
-    spelling: bool = False
+    spelling: Spelling = ""
 
     @property
     def is_special(self) -> bool:
         """True if partial hypotheses, which expect nothing, are no answer."""
-        return self.number or self.spelling
+        return self.number or bool(self.spelling)
 
 
 @dataclass(frozen=True, slots=True)

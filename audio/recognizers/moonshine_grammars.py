@@ -7,10 +7,14 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from audio.recognizers.decoding.beam_search import Beginning
-from audio.recognizers.decoding.grammar import Grammar
+from audio.recognizers.decoding.frequent_names import FIRST_NAMES, LAST_NAMES
+from audio.recognizers.decoding.grammar import Grammar, Part
+from audio.recognizers.decoding.letter_prior import LetterPrior
 from audio.recognizers.decoding.moonshine_vocabulary import END, numbers_of, tokens_of
+from audio.recognizers.decoding.spelling_prior import SpellingPrior
 
 NUMBERS = (
     *("zero", "oh", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
@@ -35,13 +39,66 @@ _DOMAINS = (
     *("gmail", "yahoo", "outlook", "hotmail", "icloud", "aol", "web", "gmx", "mail", "proton", "example"),
     *("com", "org", "net", "edu", "co", "uk", "de", "io"),
 )
+_PROVIDERS = (
+    *("gmail", "yahoo", "outlook", "hotmail", "icloud", "aol", "live", "msn", "me", "mac", "proton"),
+    *("protonmail", "gmx", "web", "mail", "googlemail", "comcast", "verizon", "fastmail", "zoho", "yandex"),
+    *("example", "sky"),
+)
+"""Names of domains that callers say as words."""
+_ENDINGS = (
+    *(
+        "com",
+        "org",
+        "net",
+        "edu",
+        "gov",
+        "co",
+        "uk",
+        "us",
+        "de",
+        "io",
+        "ai",
+        "eu",
+        "fr",
+        "es",
+        "it",
+        "ca",
+        "au",
+    ),
+    *("ch", "at", "nl", "ie", "me", "info", "biz", "dev", "app", "co dot uk", "com dot au"),
+    *("d e", "u k", "u s", "i o", "e u", "a i", "c a", "co dot u k"),
+)
+_LOCAL_SIGNS = ("dot", "dash", "hyphen", "underscore", "plus")
+_DOMAIN_SIGNS = ("dash", "hyphen")
+_MAILBOXES = """
+info sales support help helpdesk desk office contact hello admin team service billing accounts orders mail
+post web shop home news jobs marketing reception customer care reply test
+"""
+_OPENINGS = (
+    *("it's", "it is", "that's", "sure", "yes", "okay", "my email is", "my email address is", "no"),
+    "all one word",
+)
+_CLOSINGS = ("please", "thanks", "thank you", "that's it")
+_NO_PARTS = """
+at not come and or then the an of in is it to for from with that this they you your he she we no have had has
+was were be are out look don can will would there here her him hard call me my like just
+"""
+"""Words of a free transcript that are no part of an address, but what "at", "dot com" and others became."""
+_SPELLED = (*string.ascii_lowercase, *string.digits, *NUMBERS, *_REPEATS, *_ALPHABET.split())
+_SPELLED_DOMAIN = re.compile(r"(?:\bat|@)\b.*\b[a-z]\b\W+\b[a-z]\b.*\b(?:dot|\.)", re.I)
+"""A free transcript with letters between "at" and "dot"."""
+_NEAR_PROVIDER = 0.6
+"""Minimum similarity of a word and the provider that it probably is."""
 _AROUND = ("no", "it's", "it is", "not", "with", "with a", "capital", "and then")
 _SEPARATORS = (",", ".", "-", "?", "!")
-_LIKELY, _LIKELY_A_TOKEN = 3.7, 0.75
+_LIKELY, LIKELY_A_TOKEN = 3.7, 0.75
 """A transcript held to a grammar may be less likely than the free one by this much, in nats, and by this much
 more for each token of the shorter one. Of 300 digits of people 17 are wrong then, 85 without a grammar; of
 other words "no" is nearest, 6.4 nats and three tokens.
 """
+
+BY_WORDS_A_TOKEN = 1.5
+"""The same where the free transcript has words of the alphabet: what else would be among them?"""
 
 
 def digits_grammar(vocabulary: Sequence[bytes]) -> Grammar:
@@ -85,6 +142,81 @@ def spells_by_words(text: str) -> bool:
     return not set(_ALPHABET.split()).isdisjoint(re.findall(r"[a-z]+(?:-ray)?", text.lower()))
 
 
+class EmailGrammars:
+    """Makes grammars of e-mail addresses: words, letters and signs, "at", a domain, "dot", its ending.
+
+    Args:
+        vocabulary: of the model.
+        words: of the agent, such as names of companies.
+    """
+
+    def __init__(self, vocabulary: Sequence[bytes], words: Iterable[str] = ()) -> None:
+        self._numbers = numbers_of(vocabulary)
+        names = {*FIRST_NAMES, *LAST_NAMES, *(word.lower() for word in words)}
+        self._spelled = self._forms((*_SPELLED, *_LOCAL_SIGNS))
+        self._letters = [
+            (self._numbers[one.encode()],)
+            for one in (*string.ascii_letters, *string.digits)
+            if one.encode() in self._numbers
+        ]
+        self._words = self._forms((*_MAILBOXES.split(), *_OPENINGS, *names))
+        self._alphabet = self._forms((*_ALPHABET.split(), *NUMBERS, *_REPEATS, *_LOCAL_SIGNS, *string.digits))
+        self._at = [*self._forms(("at",)), *self._signs("@")]
+        self._domain = self._forms((*_PROVIDERS, *_DOMAIN_SIGNS, *NUMBERS, *(word.lower() for word in words)))
+        self._ending = Part(
+            self._forms((*_ENDINGS, *_CLOSINGS)),
+            [tokens_of(one, self._numbers, inside=True) for one in _ENDINGS],
+        )
+
+    def of(self, heard: str) -> Grammar:
+        """Return the grammar of addresses that also may have the words of a free transcript."""
+        words = self._forms(_unusual_words(heard))
+        local = Part([*self._spelled, *self._words, *words], self._letters, self._at)
+        return self._held(local, heard)
+
+    def by_words(self, heard: str) -> Grammar:
+        """Return the grammar of addresses that are spelled by words of the alphabet."""
+        return self._held(Part(self._alphabet, (), self._at), heard)
+
+    def _held(self, local: Part, heard: str) -> Grammar:
+        """Return the grammar of a local part and any domain. heard: a free transcript."""
+        words = self._forms(word for word in _unusual_words(heard) if not _is_near_provider(word))
+        letters = self._letters if _SPELLED_DOMAIN.search(heard) else []
+        spelled = self._forms(string.ascii_lowercase) if letters else []
+        domain = Part(
+            [*self._domain, *words, *spelled],
+            [*letters, *(tokens_of(one, self._numbers, inside=True) for one in _PROVIDERS)],
+            [*self._forms(("dot",)), *self._signs(".")],
+        )
+        separators = (self._numbers[mark.encode()] for mark in _SEPARATORS if mark.encode() in self._numbers)
+        return Grammar([local, domain, self._ending], separators, END)
+
+    def _forms(self, words: Iterable[str]) -> list[list[int]]:
+        """Return the tokens of words in lower case and with capital initials."""
+        forms = {form for word in words for form in (word, word.title())}
+        return [tokens_of(form, self._numbers) for form in sorted(forms)]
+
+    def _signs(self, sign: str) -> list[list[int]]:
+        return [tokens_of(sign, self._numbers, inside=inside) for inside in (False, True)]
+
+
+def _unusual_words(heard: str) -> set[str]:
+    """Return the words of a free transcript that may be part of an address."""
+    words = set(re.findall(r"[a-z]{2,}", heard.lower()))
+    return words.difference(_NO_PARTS.split(), _ENDINGS, _PROVIDERS, _LOCAL_SIGNS)
+
+
+def _is_near_provider(word: str) -> bool:
+    return bool(get_close_matches(word, _PROVIDERS, 1, _NEAR_PROVIDER))
+
+
+def spelling_prior(vocabulary: Sequence[bytes], words: Iterable[str] = ()) -> SpellingPrior:
+    """Return the rating of letters that spell names, and of likely words of addresses."""
+    alphabet = {word: word[0] for word in _ALPHABET.split()}
+    likely = {*FIRST_NAMES, *LAST_NAMES, *_MAILBOXES.split(), *_PROVIDERS, *(word.lower() for word in words)}
+    return SpellingPrior(LetterPrior((*FIRST_NAMES, *LAST_NAMES)), alphabet, likely, vocabulary, END)
+
+
 def _grammar(
     words: Iterable[str], joined: Iterable[str], vocabulary: Sequence[bytes], one: bool = False
 ) -> Grammar:
@@ -92,12 +224,13 @@ def _grammar(
     forms = {form for word in words for form in (word, word.capitalize(), word.title())}
     after = [(numbers[part.encode()],) for part in joined if part.encode() in numbers]
     separators = (numbers[mark.encode()] for mark in _SEPARATORS if mark.encode() in numbers)
-    return Grammar([tokens_of(form, numbers) for form in sorted(forms)], after, separators, END, one)
+    words_tokens = [tokens_of(form, numbers) for form in sorted(forms)]
+    return Grammar([Part(words_tokens, after)], separators, END, one)
 
 
-def is_likely(held: Beginning, free: Beginning) -> bool:
+def is_likely(held: Beginning, free: Beginning, a_token: float = LIKELY_A_TOKEN) -> bool:
     """Return True if a whole transcript that is held to a grammar is likely enough beside the free one."""
     if held.tokens[-1] != END or 2 * len(held.tokens) < len(free.tokens):
         return False
     tokens = min(len(held.tokens), len(free.tokens)) - 1
-    return held.logarithm >= free.logarithm - _LIKELY - _LIKELY_A_TOKEN * tokens
+    return held.logarithm >= free.logarithm - _LIKELY - a_token * tokens

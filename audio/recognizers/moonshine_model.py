@@ -39,12 +39,16 @@ from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
 from audio.recognizers.moonshine_decoder import NONE_RATED, EncoderDecoder, KeysValues
 from audio.recognizers.moonshine_grammars import (
+    BY_WORDS_A_TOKEN,
+    LIKELY_A_TOKEN,
     NUMBERS,
+    EmailGrammars,
     alphabet_grammar,
     digit_grammar,
     digits_grammar,
     is_likely,
     spelling_grammar,
+    spelling_prior,
     spells_by_words,
 )
 from audio.recognizers.redecoding import Decode
@@ -139,6 +143,8 @@ class LoadedModel:
         self._spelling, self._alphabet = (
             make(self.vocabulary) for make in (spelling_grammar, alphabet_grammar)
         )
+        self._emails = EmailGrammars(self.vocabulary, words)
+        self._prior = spelling_prior(self.vocabulary, words)
         self.network = EncoderDecoder(
             encoder, decoder, adapter
         )  # last: reuses the memory freed by counting phrases
@@ -181,13 +187,14 @@ class LoadedModel:
             )
         _finish(search, candidates, steps, max_tokens, abandoned)
         best = search.best
-        for grammar in self._grammars_in(sound, flush, best):
-            if grammar.allows(best.tokens[1:]) or abandoned.is_set():
+        prior = self._prior if flush is not None and flush.spelling else None
+        for grammar, a_token in self._grammars_in(sound, flush, best):
+            if abandoned.is_set() or (prior is None and grammar.allows(best.tokens[1:])):
                 break
-            held = BeamSearch(BEGIN, END, grammar=grammar)
+            held = BeamSearch(BEGIN, END, grammar=grammar, prior=prior)
             candidates = _Candidates(self.network, known, [BEGIN], grammar.tokens)
             _finish(held, candidates, 0, max_tokens, abandoned)
-            if is_likely(held.best, best):
+            if is_likely(held.best, best, a_token):
                 best = held.best
                 break
         tokens = best.tokens[1:]
@@ -200,14 +207,25 @@ class LoadedModel:
             return self.expected
         return self.expected_number if loud_s(sound) <= _ONE_WORD_S else self.expected_numbers
 
-    def _grammars_in(self, sound: Samples, flush: Flush | None, free: Beginning) -> list[Grammar]:
-        """Return the grammars that a flush expects in audio of this length, the likeliest first."""
+    def _grammars_in(
+        self, sound: Samples, flush: Flush | None, free: Beginning
+    ) -> list[tuple[Grammar, float]]:
+        """Return the grammars that a flush expects in audio of this length, the likeliest first, each with
+        the nats that it may cost a token.
+        """
         if flush is None or not flush.is_special:
             return []
-        if flush.spelling:
-            by_words = spells_by_words(self.text(list(free.tokens[1:])))
-            return [self._alphabet, self._spelling] if by_words else [self._spelling]
-        return [self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits]
+        if not flush.spelling:
+            return [(self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits, LIKELY_A_TOKEN)]
+        text = self.text(list(free.tokens[1:]))
+        grammars = [(self._spelling, LIKELY_A_TOKEN)]
+        if flush.spelling == "email":
+            grammars.insert(0, (self._emails.of(text), LIKELY_A_TOKEN))
+        if spells_by_words(text):
+            grammars.insert(0, (self._alphabet, BY_WORDS_A_TOKEN))
+            if flush.spelling == "email":
+                grammars.insert(0, (self._emails.by_words(text), BY_WORDS_A_TOKEN))
+        return grammars
 
     def text(self, tokens: list[int]) -> str:
         """Return the text of `tokens`; "" for the typical transcripts of wordless audio."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from audio.recognizers import Spelling
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.conversation.settings import AgentTool
 
@@ -100,9 +101,9 @@ class DictationBegan:
 
 @dataclass(frozen=True, slots=True)
 class SpellingExpected:
-    """The agent's code expects letters, until it expects none or releases the turns."""
+    """The agent's code expects letters or an e-mail address, until it expects "" or releases the turns."""
 
-    expected: bool
+    expected: Spelling
 
 
 @dataclass(frozen=True, slots=True)

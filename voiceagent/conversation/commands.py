@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from audio.pcm import Samples
+from audio.recognizers import Spelling
 from audio.synthesizers import Speech
 from llmcore.engine import LOGGED_IF_SET, Generation, Message, Tool, ToolCall
 from voiceagent.conversation.causes import CallEndCode, InterruptedBy
@@ -47,13 +48,13 @@ class RecognizeItem:
 
 @dataclass(frozen=True, slots=True)
 class FlushRecognition:
-    """Request a settled hypothesis of all audio so far. number: a number is expected. spelling: letters
-    are.
+    """Request a settled hypothesis of all audio so far. number: a number is expected. spelling: see
+    `Flush`.
     """
 
     item_id: str
     number: bool = False
-    spelling: bool = field(default=False, metadata=LOGGED_IF_SET)
+    spelling: Spelling = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

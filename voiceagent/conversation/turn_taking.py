@@ -66,7 +66,7 @@ class TurnTaking:
             self._caller.open.private, self._caller.open.respond = True, False
         if not claimed:  # the dictation is over
             self._caller.dictation = None
-            self._caller.spelling = False
+            self._caller.spelling = ""
 
     def on_voice(
         self, event: ev.VoiceNoticed | ev.VoiceFaded | ev.SpeechStarted, settings: CallSettings

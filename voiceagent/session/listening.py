@@ -13,7 +13,7 @@ from audio.detection.smart_turn import MAX_TURN_S
 from audio.interruption import reaches
 from audio.loudness import VoiceReturn
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, Spelling
 from audio.speech_events import InterruptionCandidate, SpeechEvent, SpeechPaused, SpeechResumed
 from voiceagent.conversation.events import (
     CallerWoke,
@@ -359,7 +359,7 @@ class Listener:
         recognition.flush(Flush())
         self._monitor.start_timeout(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
 
-    def flush_recognition(self, item_id: str, number: bool, spelling: bool = False) -> None:
+    def flush_recognition(self, item_id: str, number: bool, spelling: Spelling = "") -> None:
         """Request a settled hypothesis of the turn. number, spelling: see `Flush`."""
         if self._settings.turn_detection is None:
             self._drain()  # a committed turn ends where the client says, not with a window

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from audio.recognizers.decoding.grammar import Grammar
 from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import PhraseBias
+from audio.recognizers.decoding.spelling_prior import SpellingPrior
 
 WIDTH = 4
 WIDTH_EXPECTING, _MAX_DISTANCE_EXPECTING = 5, 3.0
@@ -102,13 +103,20 @@ class BeamSearch:
         end: token of the end mark.
         expected: likely phrases; None for none.
         grammar: the search finds only texts that it allows; None for any.
+        prior: with a grammar, rates texts in addition to their sound.
     """
 
     def __init__(
-        self, begin: int, end: int, expected: Expected | None = None, grammar: Grammar | None = None
+        self,
+        begin: int,
+        end: int,
+        expected: Expected | None = None,
+        grammar: Grammar | None = None,
+        prior: SpellingPrior | None = None,
     ) -> None:
         self._end = end
         self._grammar = grammar
+        self._prior = prior
         self._sentences = None if expected is None else expected.sentences
         self._names = None if expected is None else expected.names
         self._weight = 0.0 if expected is None else expected.weight
@@ -178,9 +186,9 @@ class BeamSearch:
         self, beginning: Beginning, tokens: list[int], logarithms: list[float]
     ) -> list[Beginning]:
         if self._grammar is not None:
-            allowed = self._grammar.allowed(beginning.tokens[1:])
-            both = [pair for pair in zip(tokens, logarithms, strict=True) if pair[0] in allowed]
-            tokens, logarithms = [token for token, _ in both], [logarithm for _, logarithm in both]
+            tokens, logarithms = _near_allowed(
+                self._grammar.allowed(beginning.tokens[1:]), tokens, logarithms, self._max_distance
+            )
         expected = [0.0] * len(tokens)
         if self._sentences is not None:
             expected = self._sentences.logarithms(beginning.tokens, tokens)
@@ -194,6 +202,8 @@ class BeamSearch:
         logarithm += beginning.logarithm
         of_sentences += beginning.of_sentences
         score = logarithm + self._weight * (_GUIDE * of_sentences + self._name_score(tokens))
+        if self._prior is not None:
+            score += self._prior.rate(tokens)
         return Beginning(tokens, score, logarithm, of_sentences)
 
     def _final_score(self, whole: Beginning) -> float:
@@ -203,12 +213,23 @@ class BeamSearch:
         ones, as each of these costs something.
         """
         if self._grammar is not None:
-            return whole.logarithm + _TOKEN_HELD * len(whole.tokens)
+            of_prior = 0.0 if self._prior is None else self._prior.rate(whole.tokens)
+            return whole.logarithm + of_prior + _TOKEN_HELD * len(whole.tokens)
         evidence = 0.0 if self._sentences is None else self._sentences.evidence(whole.tokens)
         return whole.logarithm + self._weight * (evidence + self._name_score(whole.tokens))
 
     def _name_score(self, tokens: Sequence[int]) -> float:
         return 0.0 if self._names is None else _NAME_TOKEN * self._names.tokens_in(tokens)
+
+
+def _near_allowed(
+    allowed: frozenset[int], tokens: Sequence[int], logarithms: Sequence[float], distance: float
+) -> tuple[list[int], list[float]]:
+    """Return the allowed tokens, and their logarithms, that are within a distance of the likeliest one."""
+    both = [pair for pair in zip(tokens, logarithms, strict=True) if pair[0] in allowed]
+    minimum = max((logarithm for _, logarithm in both), default=0.0) - distance
+    near = [pair for pair in both if pair[1] >= minimum]
+    return [token for token, _ in near], [logarithm for _, logarithm in near]
 
 
 def _accepted_logarithms(tokens: Sequence[int], likeliest: Likeliest, lead: float) -> list[float]:

@@ -56,15 +56,15 @@ def word_insides(vocabulary: Sequence[bytes]) -> frozenset[int]:
     )
 
 
-def tokens_of(text: str, numbers: Mapping[bytes, int]) -> list[int]:
-    """Return the tokens of a text.
+def tokens_of(text: str, numbers: Mapping[bytes, int], *, inside: bool = False) -> list[int]:
+    """Return the tokens of a text. inside: its first word continues another, without a space.
 
     Byte pair encoding (Sennrich et al., 2016), word by word: the adjacent pair with the lowest number is
     joined first. Characters without a token are spelled in bytes.
     """
     tokens: list[int] = []
-    for word in text.split():
-        parts = [_SPACE]
+    for number, word in enumerate(text.split()):
+        parts = [] if inside and not number else [_SPACE]
         for character in word:
             whole = character.encode()
             parts += [whole] if whole in numbers else [bytes([byte]) for byte in whole]

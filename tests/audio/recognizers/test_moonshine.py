@@ -400,15 +400,47 @@ async def test_digits_that_are_misheard_are_digits_where_a_number_is_expected(mo
 async def test_letters_are_heard_where_spelling_is_expected(model: LoadedModel) -> None:
     sound = await said("Bravo Oscar Bravo four two at outlook dot com")
     free, held = (
-        model.open()(sound, "", Event(), flush)[0].text for flush in (Flush(), Flush(spelling=True))
+        model.open()(sound, "", Event(), flush)[0].text for flush in (Flush(), Flush(spelling="letters"))
     )
     assert words_of(free) != words_of(held)
     assert words_of(held)[:3] == ("bravo", "oscar", "bravo")
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
-@pytest.mark.parametrize("flush", [Flush(number=True), Flush(spelling=True)], ids=["number", "spelling"])
-@pytest.mark.parametrize("words", ["Never mind.", "I don't have one.", "Can you repeat that, please?", "No."])
+@pytest.mark.parametrize(
+    ("words", "address"),
+    [
+        ("Help desk at gmail dot com", "help desk at gmail dot com"),
+        ("Susan at example dot org", "susan at example dot org"),
+    ],
+)
+async def test_an_address_is_heard_where_one_is_expected(
+    model: LoadedModel, words: str, address: str
+) -> None:
+    sound = await said(words)
+    free, held = (
+        " ".join(
+            words_of(model.open()(sound, "", Event(), flush)[0].text.replace(".", " dot ").strip(" dot"))
+        )
+        for flush in (Flush(), Flush(spelling="email"))
+    )
+    assert free != held
+    assert held == address
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+@pytest.mark.parametrize("flush", [Flush(number=True), Flush(spelling="letters"), Flush(spelling="email")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Never mind.",
+        "I don't have one.",
+        "Can you repeat that, please?",
+        "No.",
+        "I'm not sure.",
+        "Why do you ask?",
+    ],
+)
 async def test_other_words_stay_what_they_are_where_digits_or_letters_are_expected(
     model: LoadedModel, words: str, flush: Flush
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from audio.recognizers import Spelling
 from voiceagent.agents.capture.choices import answer_of
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.conversation.end_of_turn.language import language_of
@@ -24,12 +25,12 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Ask:
     """Speak this text, "" for nothing, and listen. dictated: the caller dictates in groups with pauses.
-    spelled: the answer has letters.
+    spelled: see `Flush.spelling`.
     """
 
     text: str
     dictated: bool
-    spelled: bool = False
+    spelled: Spelling = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +190,14 @@ class Dialogue(Generic[T]):
         return Ask("", self._dictated, self._spelled)
 
     @property
-    def _spelled(self) -> bool:
-        """True if the next answer is likely to have letters: after the first one, all may."""
-        return self._task.spelled_at_once or (self._task.spelled and self._asked != self._task.question)
+    def _spelled(self) -> Spelling:
+        """Kind of spelling in the next answer: that of the question, if all of it is asked for; after the
+        first answer, letters.
+        """
+        if self._task.asks_for and self._value is None and not self._draft:
+            return self._task.asks_for
+        later = self._asked != self._task.question
+        return "letters" if self._task.asks_for or (self._task.spelled and later) else ""
 
     @property
     def _dictated(self) -> bool:

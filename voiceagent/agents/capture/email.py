@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
+from typing import ClassVar
 
+from audio.recognizers import Spelling
 from voiceagent.agents.capture.corrections import correct_text, instead_of, joined, replace_similar, spell_out
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
@@ -56,6 +58,8 @@ def is_address(text: str) -> bool:
 @dataclass(frozen=True)
 class Email(Task[str]):
     """An e-mail address, lower case."""
+
+    asks_for: ClassVar[Spelling] = "email"
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse words, letters and signs. A part without "@" is the local part, or the domain after it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import ClassVar
 
+from audio.recognizers import Spelling
 from voiceagent.agents.capture.corrections import correct_text, spell_out
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
@@ -21,7 +22,7 @@ _SIMILAR = 0.4
 class Name(Task[str]):
     """A name with capital initials. Callers may say it, spell it, or both."""
 
-    spelled_at_once: ClassVar[bool] = True
+    asks_for: ClassVar[Spelling] = "letters"
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse words and letters: letters replace the word that they spell."""

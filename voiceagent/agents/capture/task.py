@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Generic, TypeVar
 
+from audio.recognizers import Spelling
 from voiceagent.agents.capture.languages import CaptureLanguage, capture_language
 
 T = TypeVar("T")
@@ -58,8 +59,8 @@ class Task(ABC, Generic[T]):
     """The answer is dictated in groups with pauses."""
     spelled: ClassVar[bool] = True
     """If the answer is not understood, the caller is asked to spell it."""
-    spelled_at_once: ClassVar[bool] = False
-    """The question is likely to be answered by letters."""
+    asks_for: ClassVar[Spelling] = ""
+    """Kind of spelling that the answer to the question is likely to have, for the recognizer."""
     masked: ClassVar[bool] = False
     """The read-back does not reveal the value."""
 

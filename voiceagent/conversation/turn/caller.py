@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from audio.recognizers import Spelling
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -47,7 +48,7 @@ class Caller:
 
     open: the turn in progress, pauses included. awaiting: turns that are over and not settled. last: the
     newest that ended by voice, not by the client's commit. dictation: the dictation that the agent's code
-    expects, see `CallerTurn`, until it is done. spelling: the agent's code expects letters. levels:
+    expects, see `CallerTurn`, until it is done. spelling: what the agent's code expects, see `Flush`. levels:
     levels of the call's voices. echo_delay_s: delay of the agent's echo on the line, None if none was
     measured.
     """
@@ -60,7 +61,7 @@ class Caller:
         self.awaiting: list[CallerTurn] = []
         self.last: CallerTurn | None = None
         self.dictation: tuple[int, ...] | None = None
-        self.spelling = False
+        self.spelling: Spelling = ""
         self.levels = VoiceLevels()
         self.echo_delay_s: float | None = None
         self._committed_to_s = 0.0  # end of the newest item's audio

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audio.recognizers import Spelling
 from voiceagent.agents.capture import Card, Choice, Circumstances, Email, Name, PhoneNumber, Task, YesNo
 from voiceagent.agents.capture.dialogue import MAX_CHARACTERS, Ask, Captured, Dialogue
 
@@ -16,9 +17,9 @@ NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
 QUESTION = "What is your e-mail address?"
 
 
-def ask(text: str, dictated: bool = False) -> Ask:
+def ask(text: str, dictated: bool = False, spelled: Spelling = "letters") -> Ask:
     """Return a step of a task whose answer may be spelled."""
-    return Ask(text, dictated, spelled=True)
+    return Ask(text, dictated, spelled)
 
 
 def hold(task: Task[Any], *turns: str) -> tuple[Dialogue[Any], Ask | Captured[Any]]:
@@ -51,7 +52,29 @@ def test_a_correction_is_read_back_with_examples() -> None:
 
 def test_a_bare_no_asks_to_spell_all_of_it() -> None:
     _, step = hold(Email(QUESTION), "john at gmail dot com", "No.")
-    assert step == ask("Sorry. Please spell it for me, letter by letter.", dictated=True)
+    assert step == ask("Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="email")
+
+
+@pytest.mark.parametrize(
+    ("task", "turns", "spelled"),
+    [
+        (Email(QUESTION), (), "email"),
+        (Email(QUESTION), ("john",), "letters"),
+        (Email(QUESTION), ("john at gmail dot com",), "letters"),
+        (Email(QUESTION), ("john at gmail dot com", "no"), "email"),
+        (Name(""), (), "letters"),
+        (PhoneNumber(""), (), ""),
+    ],
+)
+def test_the_recognizer_is_given_what_the_answer_is_likely_to_have(
+    task: Task[Any], turns: tuple[str, ...], spelled: Spelling
+) -> None:
+    dialogue = Dialogue(task, NOW)
+    step = dialogue.begin()
+    for turn in turns:
+        step = dialogue.on_words(turn)
+    assert isinstance(step, Ask)
+    assert step.spelled == spelled
 
 
 def test_a_new_value_replaces_the_one_that_was_read_back() -> None:
@@ -71,16 +94,16 @@ def test_a_caller_who_is_never_understood_is_let_go() -> None:
 
 
 def test_silence_repeats_the_question_and_then_gives_up() -> None:
-    assert hold(Email(QUESTION), "")[1] == Ask(QUESTION, dictated=True)
+    assert hold(Email(QUESTION), "")[1] == ask(QUESTION, dictated=True, spelled="email")
     assert hold(Email(QUESTION), "", "", "")[1] == Captured(None)
 
 
 def test_a_moment_is_granted_and_is_no_answer() -> None:
-    assert hold(Email(QUESTION), "One moment, please.")[1] == Ask("", dictated=True)
+    assert hold(Email(QUESTION), "One moment, please.")[1] == ask("", dictated=True, spelled="email")
 
 
 def test_a_question_back_repeats_what_was_said() -> None:
-    assert hold(Email(QUESTION), "Pardon?")[1] == Ask(QUESTION, dictated=True)
+    assert hold(Email(QUESTION), "Pardon?")[1] == ask(QUESTION, dictated=True, spelled="email")
     _, step = hold(Email(QUESTION), "bob at gmail dot com", "what did you say?")
     assert step == ask("I have B, O, B, at gmail.com. Is that right?", dictated=False)
 
