@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,6 @@ from audio.wav import read_wav
 
 MAX_CLIP_S = 600.0
 """Maximum length of a file: 30 MB in memory at the rate of most calls."""
-KEPT_BYTES = 128 * 2**20
-"""Size of the clips that a process keeps, at all their rates. Calls hold those that they play themselves."""
 _RATE_HZ = 24_000
 _SEED = 20_260_201
 """Built-in sounds are the same in each process."""
@@ -52,33 +49,6 @@ class Clip:
         return self._samples.nbytes + sum(samples.nbytes for samples in list(self._converted.values()))
 
 
-class ClipCache:
-    """Clips by name, of at most `max_bytes` together or a single one. Beyond that, the clip that was not used
-    for longest is dropped. It is shared by threads.
-    """
-
-    def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._clips: dict[str, Clip] = {}
-        self._lock = Lock()
-
-    def find(self, name: str) -> Clip:
-        """Return the clip of a name that `check_sound` returned. A file is read once, unless it was dropped.
-
-        Raises OSError if it cannot be read, ValueError if it is no audio or too long.
-        """
-        found = self._clips.get(name) or _read(name)  # without the lock, as reading takes long
-        with self._lock:
-            found = self._clips.pop(name, found)
-            self._clips[name] = found
-            size = sum(clip.size_bytes for clip in self._clips.values())
-            for oldest in list(self._clips)[:-1]:
-                if size <= self._max_bytes:
-                    break
-                size -= self._clips.pop(oldest).size_bytes
-        return found
-
-
 def check_sound(sound: object) -> str:
     """Return the name of a sound: a built-in one, or the path of a file that exists. Raise ValueError
     otherwise.
@@ -90,7 +60,10 @@ def check_sound(sound: object) -> str:
     raise ValueError(f"the sound {sound!r:.200}; allowed: {builtin}, or the path of an audio file")
 
 
-def _read(name: str) -> Clip:
+def read_clip(name: str) -> Clip:
+    """Return the clip of a name that `check_sound` returned. Raise OSError if its file cannot be read,
+    ValueError if it is no audio or too long.
+    """
     if (make := _BUILT_IN.get(name)) is not None:
         return Clip(name, np.rint(make(np.random.default_rng(_SEED))).astype(np.int16), _RATE_HZ)
     return Clip(name, *read_wav(Path(name)))
@@ -156,5 +129,3 @@ _BUILT_IN: dict[str, Callable[[np.random.Generator], _Wave]] = {
 }
 BUILT_IN = tuple(_BUILT_IN)
 """Names of the built-in sounds."""
-CLIPS = ClipCache()
-"""The clips of this process."""

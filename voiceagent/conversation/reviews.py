@@ -120,7 +120,7 @@ class Reviews:
         """Return True if the text of the answer is complete, written by the LLM, and can be withdrawn."""
         wanted = response.wanted
         from_llm = response.start.say == "" and not response.is_clip
-        answers = from_llm and wanted.in_conversation and not response.called_tools
+        answers = from_llm and wanted.in_conversation and not response.tool_calls
         can_be_withdrawn = response.spoken and wanted.interruptible and not _has_failed(response)
         is_new = response.response_id != self._last_id
         return is_new and answers and can_be_withdrawn and bool((response.own_text or "").strip())

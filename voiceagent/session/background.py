@@ -11,10 +11,10 @@ from typing import Protocol
 
 import structlog
 
-from audio.clips import CLIPS
 from audio.mixer import Mixer
 from audio.pcm import Samples
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.clip_cache import CLIPS
 from voiceagent.session.services import Speaking
 
 FRAME_S = 0.02
