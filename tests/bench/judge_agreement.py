@@ -54,7 +54,7 @@ async def main() -> None:
     began_s = time.monotonic()
     for call, question, label in questions():
         verdict = await ask(judge, question, call)
-        answer = verdict.answer or "discarded"
+        answer: str = verdict.answer or "discarded"
         counts[label, answer] += 1
         if verdict.answer is not None:
             pairs.append((label, answer))

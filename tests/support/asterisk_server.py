@@ -98,17 +98,22 @@ class Asterisk:
         await self._ari.aclose()
 
 
+def free_port() -> int:
+    """Return a port that nothing listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 @asynccontextmanager
-async def asterisk(folder: Path, url: str, dialplan: str) -> AsyncIterator[Asterisk]:
+async def asterisk(folder: Path, url: str, dialplan: str, port: int | None = None) -> AsyncIterator[Asterisk]:
     """Run Asterisk with a connection `agent` to this URL. dialplan: text of extensions.conf, with the
-    contexts `phones` and `agents`.
+    contexts `phones` and `agents`. port: of its HTTP server.
     """
     program = shutil.which(os.environ.get("VOICEAGENT_ASTERISK", "asterisk"))
     if program is None:
         pytest.skip("asterisk is not installed, and VOICEAGENT_ASTERISK does not name it")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = port or free_port()
     files = {
         "asterisk.conf": _MAIN.format(folder=folder, modules=_modules(Path(program))),
         "modules.conf": "[modules]\nautoload = yes\n",

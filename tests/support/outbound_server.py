@@ -80,9 +80,9 @@ class OutboundServer(PhoneServer):
             raise CallRefused(f"no agent is called {name!r}; allowed: orders", 404)
 
 
-def outbound_config(carrier: SimulatedCarrier, **outbound: Any) -> Config:
+def outbound_config(carrier: SimulatedCarrier, public_url: str = PUBLIC_URL, **outbound: Any) -> Config:
     """A configuration that may call numbers that begin with +1555."""
-    config = config_of({"public_url": PUBLIC_URL, carrier.name: carrier.table()})
+    config = config_of({"public_url": public_url, carrier.name: carrier.table()})
     table = {"allow": ("+1555",), "numbers": {carrier.name: OWN}, **outbound}
     changed = type(config.outbound).model_validate(table)
     return config.model_copy(update={"outbound": changed})
@@ -94,11 +94,15 @@ async def outbound_server(
     folder: Path,
     open_call: OpenCall | None = None,
     clock: Callable[[], float] | None = None,
+    reachable: bool = False,
     **outbound: Any,
 ) -> AsyncIterator[OutboundServer]:
-    """A server that runs for the length of the block. outbound: keys of `[outbound]`."""
+    """A server that runs for the length of the block. reachable: its public URL is its own address. outbound:
+    keys of `[outbound]`.
+    """
     server = OutboundServer(dict, folder, carrier)
-    config = outbound_config(carrier, **outbound)
+    public_url = f"http://127.0.0.1:{server.port}" if reachable else PUBLIC_URL
+    config = outbound_config(carrier, public_url, **outbound)
     dialer = server.new_dialer(config, clock)
     admission = Admission(ApiKeys(frozenset({"the-key"})))
     routes = [
