@@ -7,7 +7,7 @@ requests in flight fail, and the engine is restarted in the background.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from llmcore.engines.vllm_settings import VllmSettings
 from llmcore.text.closing_tokens import summed
 from llmcore.text.control_marks import are_special_tokens
 from llmcore.text.finish_words import finish_reason
+from llmcore.text.known_texts import KnownTexts
 from llmcore.text.message_shapes import Shapes
 from llmcore.text.reply import ReplyParser, forces_a_call
 from llmcore.text.tool_calls import BARE_JSON, call_schema, find_markup
@@ -43,6 +44,7 @@ class VllmLlm(VllmSettings):
     """An `llmcore.engine.Llm` on vLLM. For its keyword arguments see VllmSettings."""
 
     process: VllmProcess = field(init=False, repr=False)
+    _known_texts: KnownTexts = field(init=False, repr=False, default_factory=KnownTexts)
 
     def __post_init__(self) -> None:
         find_markup(self.tool_markup)
@@ -93,9 +95,7 @@ class VllmLlm(VllmSettings):
         vllm = self.process.current
         in_thought = vllm.chat.template.opens_thought and not forced
         parser = ReplyParser(request, markup, in_thought=in_thought)
-        # in a thread: Jinja and the tokenizer take milliseconds for a long history, which would delay other
-        # calls' audio
-        prompt = await asyncio.to_thread(vllm.chat.prompt, request)
+        prompt = await self._encoded(vllm.chat.prompt, request)
         # keep marks that are special tokens: without them their content would be spoken
         shown = are_special_tokens(vllm.special_tokens)
         params = _generation_params(request, forced, marks_of(request, draft), skip_special_tokens=not shown)
@@ -122,7 +122,7 @@ class VllmLlm(VllmSettings):
         if not self.enable_prefix_caching:
             return None
         vllm = self.process.current
-        prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
+        prompt = await self._encoded(vllm.chat.unfinished, request)
         usage = Usage(len(prompt))
         end = vllm.chat.closing if request.asks_end else ()
         params = _prefill_params(marks_of(request, draft), end)
@@ -133,6 +133,16 @@ class VllmLlm(VllmSettings):
                     len(prompt), output.num_cached_tokens or 0, 1, end_log_probability=log_probability
                 )
         return usage
+
+    async def _encoded(self, encode: Callable[[Request], list[int]], request: Request) -> list[int]:
+        """Return the tokens of a prompt. Raise LlmError."""
+        if self._known_texts.is_short(request):
+            prompt = encode(request)
+        else:
+            # Jinja and the tokenizer take milliseconds for a long text, which would delay other calls' audio
+            prompt = await asyncio.to_thread(encode, request)
+        self._known_texts.add(request)
+        return prompt
 
     async def _outputs(
         self, vllm: RunningVllm, prompt: list[int], params: SamplingParams, request: Request
