@@ -128,6 +128,13 @@ try-programs:
 	@$(call try,turnserver,coturn,relayed calls)
 	@$(call try,pg_ctl,postgresql,the store of calls in PostgreSQL)
 
+# All modules are compiled once, by two processes: the test processes would each compile all of them at the same time.
+collect = $(BIN)/python -m pytest -p no:xdist --collect-only $(1) >/dev/null 2>&1
+$(DONE)/bytecode: $(DONE)/test | $(TEST_VLLM)
+	@$(call collect,tests/voiceagent) & $(call collect,--ignore tests/voiceagent); wait
+	@touch $@
+test: $(DONE)/bytecode
+
 # Score and latency of the demo model under load, against an earlier run; exit 1 with the rows that regressed.
 gate: install $(NEEDS)
 	$(BIN)/voiceagent gate --config $(CONFIG) --baseline tests/bench/gate.json

@@ -80,15 +80,17 @@ def policy_sums(pauses: Sequence[Pause]) -> PolicySums:
     within = [pause for pause in pauses if pause.counts and not pause.ends_turn]
     ends = [pause for pause in pauses if pause.ends_turn]
     lengths_s = np.array([pause.seconds for pause in within])
+    delays_s, timeouts_s = np.array(DELAYS_S)[:, None, None], np.array(TIMEOUTS_S)[:, None]
     cut_offs, latencies_s = [], []
     for threshold in THRESHOLDS:
         within_fire_s, ends_fire_s = _first_above(within, threshold), _first_above(ends, threshold)
-        for delay_s in DELAYS_S:
-            for timeout_s in TIMEOUTS_S:  # none is shorter than a delay
-                acts_s = np.minimum(np.maximum(delay_s, within_fire_s), timeout_s)
-                cut_offs.append(np.count_nonzero(lengths_s > acts_s + EPSILON))
-                latencies_s.append(np.minimum(np.maximum(delay_s, ends_fire_s), timeout_s).sum())
-    return PolicySums(np.array(cut_offs, np.float64), len(within), np.array(latencies_s), len(ends))
+        # [delay, timeout, pause]; no timeout is shorter than a delay
+        acts_s = np.minimum(np.maximum(delays_s, within_fire_s), timeouts_s)
+        cut_offs.append(np.count_nonzero(lengths_s > acts_s + EPSILON, axis=2).ravel())
+        latencies_s.append(np.minimum(np.maximum(delays_s, ends_fire_s), timeouts_s).sum(axis=2).ravel())
+    return PolicySums(
+        np.concatenate(cut_offs, dtype=np.float64), len(within), np.concatenate(latencies_s), len(ends)
+    )
 
 
 def operating_points(calls: Sequence[PolicySums]) -> OperatingPoints | None:
