@@ -77,8 +77,8 @@ def build_llm(
     monitor.register_queue(queued, ttft_budget_s)
     model = f"{tables.llm.engine} {tables.llm.options.get('model', '')}"
     cache = tables.semantic_cache
-    llm = queued if cache is None else build_cache(cache, source, model, queued, monitor)
-    llm = _with_review(tables, llm, build)
+    answering = queued if cache is None else build_cache(cache, source, model, queued, monitor)
+    llm = _with_review(tables, answering, build)
     answers = [table.to_answer() for table in tables.set_answers]
     return SetAnswersLlm(llm, answers) if answers else llm
 

@@ -32,7 +32,7 @@ def answering(call: CallSettings | None = None) -> tuple[CallWorld, str]:
         world.feed(ev.FragmentReady(response_id, fragment(text)))
         world.feed(ev.SpeechReady(response_id, speech(2.0)))
         world.feed(ev.FragmentSpoken(response_id))
-    world.feed(ev.ResponseWritten(response_id, ANSWER))
+    world.feed(ev.ResponseWritten(response_id, f"{ANSWER} "))
     return world, response_id
 
 
