@@ -63,8 +63,8 @@ class Reviews:
         review = self._review
         if review is None or review.response_id != event.response_id:
             return []
-        if event.failure:
-            return self._conclude(event.failure)
+        if event.reply is None:
+            return self._conclude("failed")
         verdict = read_verdict(event.reply)
         if verdict is None:
             return self._conclude("unreadable")
