@@ -17,8 +17,8 @@ from voiceagent.conversation.settings import CallSettings, Modality
 ReviewOutcome = Literal["agreed", "added", "corrected", "unreadable", "failed", "dropped"]
 """Outcome of a review of an answer by the back LLM.
 
-unreadable: the reply was no verdict. failed: there was none in time. dropped: the caller or the client cut the
-answer, or the conversation continued. After these three the answer stands.
+unreadable: the reply was no verdict. failed: there was none in time. dropped: the caller or the client cut
+the answer, or the conversation continued. After these three the answer stands.
 """
 
 

@@ -9,8 +9,11 @@ from call_world import POLICY, CallWorld, fragment, of, said, speech
 from conversation_moves import CALLS, MOVES, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from logged_call import log_of
 
 from llmcore.engine import Message, ToolCall, Usage
+from voiceagent.calls.log.event_log import read_log
+from voiceagent.calls.replaying.replay import replay
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -258,11 +261,8 @@ def test_no_review_outlives_an_interruption_by_the_caller(call: CallSettings, sc
 @given(CALLS, REVIEWED_SCRIPTS)
 def test_each_verdict_is_said_at_most_once_and_only_if_it_asks_for_it(call: CallSettings, script):
     world = run(call, script, REVIEWED)
-    verdicts = [
-        step.event.reply
-        for step in world.steps
-        if isinstance(step.event, ev.ResponseReviewed) and step.event.reply is not None
-    ]
+    reviewed = [step.event for step in world.steps if isinstance(step.event, ev.ResponseReviewed)]
+    verdicts = [event.reply or "" for event in reviewed]
     due = [reply.partition(": ")[2].strip() for reply in verdicts if ": " in reply]
     said_texts = [text.removeprefix("Sorry, no. ") for text in spoken(world) if "ten." in text]
     assert len(said_texts) == len([one for one in outcomes(world) if one in ("corrected", "added")])
@@ -287,6 +287,12 @@ def test_history_holds_what_was_heard_of_a_corrected_answer(call: CallSettings, 
             assert isinstance(item, MessageItem)
             assert texts[response_id].strip().startswith(item.text.strip())
             assert played_s > 0 or item.text == ""
+
+
+@settings(max_examples=100)
+@given(CALLS, REVIEWED_SCRIPTS)
+def test_call_with_reviews_replays_exactly(call: CallSettings, script):
+    assert replay(read_log(log_of(run(call, script, REVIEWED)))) is None
 
 
 def _stops(world: CallWorld) -> list[tuple[do.StopPlayout, float]]:
