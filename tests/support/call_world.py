@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from call_settings import call_settings
@@ -206,9 +206,9 @@ class CallWorld:
         self.feed(ev.ResponseGenerated(response_id, "stop", self.usage, opaque))
         return response_id
 
-    def review(self, reply: str, failure: Literal["", "failed", "late"] = "") -> list[do.Command]:
-        """The back LLM replies to the review in progress."""
-        return self.feed(ev.ResponseReviewed(self.reviewing.pop(), reply, failure))
+    def review(self, reply: str | None) -> list[do.Command]:
+        """The back LLM replies to the review in progress; None if it fails."""
+        return self.feed(ev.ResponseReviewed(self.reviewing.pop(), reply))
 
     def play_out(self, response_id: str) -> list[do.Command]:
         """All the response's sound is sent and heard."""

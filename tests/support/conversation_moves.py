@@ -278,8 +278,7 @@ class Caller:
     def _review(self, number: int) -> None:
         if self.world.reviewing:
             self.world.played_s = number / 10
-            failure = "late" if number == 9 else ""
-            self.world.review("" if failure else REPLIES[number % len(REPLIES)], failure)
+            self.world.review(None if number == 9 else REPLIES[number % len(REPLIES)])
 
     def _all_made(self, response_id: str) -> None:
         if self.sounding.get(response_id):

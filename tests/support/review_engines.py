@@ -46,7 +46,7 @@ class BackLlm(FrontLlm):
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Give the verdict."""
-        assert request.messages[-2].content == ANSWER.strip()
+        assert request.messages[-2].content == ANSWER
         await asyncio.sleep(self._delay_s)
         corrected = any(CORRECTION in message.content for message in request.messages[:-2])
         yield Delta("RIGHT" if corrected else f"WRONG: {CORRECTION}")

@@ -15,11 +15,11 @@ from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings, Modality
 
-ReviewOutcome = Literal["agreed", "added", "corrected", "unreadable", "failed", "late", "dropped"]
+ReviewOutcome = Literal["agreed", "added", "corrected", "unreadable", "failed", "dropped"]
 """Outcome of a review of an answer by the back LLM.
 
-unreadable: the reply was no verdict. late: not in time. dropped: the caller or the client cut the answer, or
-the conversation continued. After these, and after failed, the answer stands.
+unreadable: the reply was no verdict. failed: there was none in time. dropped: the caller or the client cut
+the answer, or the conversation continued. After these three the answer stands.
 """
 
 

@@ -218,11 +218,10 @@ class ResponseFailed:
 
 @dataclass(frozen=True, slots=True)
 class ResponseReviewed:
-    """The result of `ReviewResponse`. reply: the back LLM's, "" if it failed or was late."""
+    """The result of `ReviewResponse`. reply: the back LLM's, None if it failed or was late."""
 
     response_id: str
-    reply: str
-    failure: Literal["", "failed", "late"] = ""
+    reply: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,8 @@ class Reviews:
         review = self._review
         if review is None or review.response_id != event.response_id:
             return []
-        if event.failure:
-            return self._conclude(event.failure)
+        if event.reply is None:
+            return self._conclude("failed")
         verdict = read_verdict(event.reply)
         if verdict is None:
             return self._conclude("unreadable")
@@ -114,7 +114,8 @@ class Reviews:
         self._last_id = response.response_id
         self._review = _Review(response.response_id)
         request = replace(response.start.request, tool_choice="none", stop=())
-        return [*dropped, do.ReviewResponse(response.response_id, response.own_text or "", request)]
+        said = (response.own_text or "").strip()
+        return [*dropped, do.ReviewResponse(response.response_id, said, request)]
 
     def _needs_review(self, response: Response) -> bool:
         """Return True if the text of the answer is complete, written by the LLM, and can be withdrawn."""

@@ -75,10 +75,9 @@ def build_llm(
     monitor.register_fallback(with_fallback)
     queued = _with_queue(tables.priority, with_fallback, monitor, max_prompt_characters, queues)
     monitor.register_queue(queued, ttft_budget_s)
-    model = f"{tables.llm.engine} {tables.llm.options.get('model', '')}"
-    cache = tables.semantic_cache
-    llm = queued if cache is None else build_cache(cache, source, model, queued, monitor)
-    llm = _with_review(tables, llm, build)
+    model, cache = f"{tables.llm.engine} {tables.llm.options.get('model', '')}", tables.semantic_cache
+    answering = queued if cache is None else build_cache(cache, source, model, queued, monitor)
+    llm = _with_review(tables, answering, build)
     answers = [table.to_answer() for table in tables.set_answers]
     return SetAnswersLlm(llm, answers) if answers else llm
 

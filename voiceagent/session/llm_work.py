@@ -211,7 +211,7 @@ class LlmWork:
     def _check_review(self, response_id: str, task: asyncio.Task[None]) -> None:
         if (error := outcome(task)) is not None:
             self._monitor.fault("review", error)
-            self._post(ResponseReviewed(response_id, "", "failed"))
+            self._post(ResponseReviewed(response_id, None))
 
     def _check(self, response_id: str, task: asyncio.Task[None]) -> None:
         if (error := outcome(task)) is not None:

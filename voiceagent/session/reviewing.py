@@ -49,12 +49,15 @@ class Reviewing:
             async with asyncio.timeout(self._limit_s):
                 reply = await self._reply(wanted)
         except TimeoutError:
-            self._post(ResponseReviewed(wanted.response_id, "", "late"))
+            self._fail(wanted, f"no review within {self._limit_s:.3g} s")
         except LlmError as error:
-            self._log.warning("review_failed", response=wanted.response_id, reason=str(error))
-            self._post(ResponseReviewed(wanted.response_id, "", "failed"))
+            self._fail(wanted, str(error))
         else:
             self._post(ResponseReviewed(wanted.response_id, reply))
+
+    def _fail(self, wanted: ReviewResponse, reason: str) -> None:
+        self._log.warning("review_failed", response=wanted.response_id, reason=reason)
+        self._post(ResponseReviewed(wanted.response_id, None))
 
     async def _reply(self, wanted: ReviewResponse) -> str:
         asked = wanted.request

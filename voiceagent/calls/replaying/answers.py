@@ -118,7 +118,7 @@ class Answers:
         made = [] if "llm" in self._anew else self._recorded.review(wanted)
         if made:
             return made
-        failed = ev.ResponseReviewed(wanted.response_id, "", "failed")
+        failed = ev.ResponseReviewed(wanted.response_id, None)
         return [(0.0, failed)] if self._live is None else self._live.review(wanted)
 
     def follow_turn(self, item_id: str, at_s: float) -> None:

@@ -131,6 +131,10 @@ class Live:
     def summary(self, wanted: do.Summarise) -> DelayedEvents:
         return []
 
+    def review(self, wanted: do.ReviewResponse) -> DelayedEvents:
+        self.asked.append(f"respond: review {wanted.said}")
+        return [(0.1, ev.ResponseReviewed(wanted.response_id, "RIGHT"))]
+
     def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
         return [(0.1, ev.TurnEndTold(asked.item_id, asked.words, -1.0))]
 
@@ -335,3 +339,20 @@ def test_what_was_held_for_a_response_without_a_sound_does_not_silence_the_next_
     ):
         speaker.take(command)
     assert ev.PlayoutSent("resp_2") in speaker.pump(1.0)
+
+
+def test_review_is_that_of_the_call_or_of_live_engines():
+    log, live = patient_call(), Live()
+    answers = Answers(log, live, frozenset())
+    wanted = do.ReviewResponse("resp_1", "Of course.")
+    assert answers.review(wanted) == [(0.1, ev.ResponseReviewed("resp_1", "RIGHT"))]
+    assert Answers(log, None, frozenset()).review(wanted) == [(0.0, ev.ResponseReviewed("resp_1", None))]
+    call = TimedCall(0.5)
+    call.lines.append(
+        LogWriter().entry(
+            Record(1, BEGAN_S, 0.0, ev.CallStarted(), (), [do.ReviewResponse("old", "Of course.")])
+        )
+    )
+    call.at(2.0, ev.ResponseReviewed("old", "WRONG: No."))
+    ((after_s, event),) = Answers(call.log(), live, frozenset()).review(wanted)
+    assert after_s > 0 and event == ev.ResponseReviewed("resp_1", "WRONG: No.")
