@@ -86,7 +86,7 @@ was were be are out look don can will would there here her him hard call me my l
 """Words of a free transcript that are no part of an address, but what "at", "dot com" and others became."""
 _SPELLED = (*string.ascii_lowercase, *string.digits, *NUMBERS, *_REPEATS, *_ALPHABET.split())
 _SPELLED_DOMAIN = re.compile(r"(?:\bat|@)\b.*\b[a-z]\b\W+\b[a-z]\b.*\b(?:dot|\.)", re.I)
-"""A free transcript with letters between "at" and "dot"."""
+"""Pattern of a free transcript with letters between "at" and "dot"."""
 _NEAR_PROVIDER = 0.6
 """Minimum similarity of a word and the provider that it probably is."""
 _AROUND = ("no", "it's", "it is", "not", "with", "with a", "capital", "and then")
@@ -98,7 +98,9 @@ other words "no" is nearest, 6.4 nats and three tokens.
 """
 
 BY_WORDS_A_TOKEN = 1.5
-"""The same where the free transcript has words of the alphabet: what else would be among them?"""
+"""Nats a token that a transcript may cost where the free one has words of the alphabet, which nothing else
+explains.
+"""
 
 
 def digits_grammar(vocabulary: Sequence[bytes]) -> Grammar:

@@ -191,8 +191,8 @@ class Dialogue(Generic[T]):
 
     @property
     def _spelled(self) -> Spelling:
-        """Kind of spelling in the next answer: that of the question, if all of it is asked for; after the first
-        answer, letters.
+        """Kind of spelling in the next answer: that of the question, if all of it is asked for; after the
+        first answer, letters.
         """
         if self._task.asks_for and self._value is None and not self._draft:
             return self._task.asks_for
