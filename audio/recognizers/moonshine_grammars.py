@@ -42,7 +42,7 @@ _DOMAINS = (
 _PROVIDERS = (
     *("gmail", "yahoo", "outlook", "hotmail", "icloud", "aol", "live", "msn", "me", "mac", "proton"),
     *("protonmail", "gmx", "web", "mail", "googlemail", "comcast", "verizon", "fastmail", "zoho", "yandex"),
-    *("example", "sky"),
+    *("example", "sky", "iCloud", "i cloud", "g mail", "hot mail"),
 )
 """Names of domains that callers say as words."""
 _ENDINGS = (
@@ -205,7 +205,7 @@ class EmailGrammars:
 def _unusual_words(heard: str) -> set[str]:
     """Return the words of a free transcript that may be part of an address."""
     words = set(re.findall(r"[a-z]{2,}", heard.lower()))
-    return words.difference(_NO_PARTS.split(), _ENDINGS, _PROVIDERS, _LOCAL_SIGNS)
+    return words.difference(_NO_PARTS.split(), _ENDINGS, _PROVIDERS, _LOCAL_SIGNS, _ALPHABET.split(), NUMBERS)
 
 
 def _is_near_provider(word: str) -> bool:

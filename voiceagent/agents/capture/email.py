@@ -169,7 +169,7 @@ def nearest_domain(domain: str) -> str:
     named = _provider(name) if len(ending) < 2 else None  # "dot D" is what is left of "dot D E"
     if named is not None:
         return named
-    near = get_close_matches(domain, PROVIDERS, 1, _NEAR_PROVIDER)
+    near = get_close_matches(domain, PROVIDERS, 1, _NEAR_PROVIDER) if len(name) > 2 else []
     same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
     return near[0] if same_ending else domain
 

@@ -65,6 +65,8 @@ VALID_CARD = "4242424242424242"
         ("India, Eco, November, Not, Papa, Echo, at Out look, Not, Com.", "ien.pe@outlook.com"),
         ("Daniel at heart mail not come.", "daniel@hotmail.com"),
         ("Tom Hill at web dot D.", "tomhill@web.de"),
+        ("Echo X-ray Uniform Mike at gmail dot com", "exum@gmail.com"),
+        ("Tom at e.com", "tom@e.com"),
         ("Mike dot k a r at gmail dot com", "mike.kar@gmail.com"),
     ],
 )
