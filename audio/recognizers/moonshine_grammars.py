@@ -42,7 +42,7 @@ _DOMAINS = (
 _PROVIDERS = (
     *("gmail", "yahoo", "outlook", "hotmail", "icloud", "aol", "live", "msn", "me", "mac", "proton"),
     *("protonmail", "gmx", "web", "mail", "googlemail", "comcast", "verizon", "fastmail", "zoho", "yandex"),
-    *("example", "sky"),
+    *("example", "sky", "iCloud", "i cloud", "g mail", "hot mail"),
 )
 """Names of domains that callers say as words."""
 _ENDINGS = (
@@ -86,7 +86,7 @@ was were be are out look don can will would there here her him hard call me my l
 """Words of a free transcript that are no part of an address, but what "at", "dot com" and others became."""
 _SPELLED = (*string.ascii_lowercase, *string.digits, *NUMBERS, *_REPEATS, *_ALPHABET.split())
 _SPELLED_DOMAIN = re.compile(r"(?:\bat|@)\b.*\b[a-z]\b\W+\b[a-z]\b.*\b(?:dot|\.)", re.I)
-"""A free transcript with letters between "at" and "dot"."""
+"""Pattern of a free transcript with letters between "at" and "dot"."""
 _NEAR_PROVIDER = 0.6
 """Minimum similarity of a word and the provider that it probably is."""
 _AROUND = ("no", "it's", "it is", "not", "with", "with a", "capital", "and then")
@@ -98,7 +98,9 @@ other words "no" is nearest, 6.4 nats and three tokens.
 """
 
 BY_WORDS_A_TOKEN = 1.5
-"""The same where the free transcript has words of the alphabet: what else would be among them?"""
+"""Nats a token that a transcript may cost where the free one has words of the alphabet, which nothing else
+explains.
+"""
 
 
 def digits_grammar(vocabulary: Sequence[bytes]) -> Grammar:
@@ -203,7 +205,7 @@ class EmailGrammars:
 def _unusual_words(heard: str) -> set[str]:
     """Return the words of a free transcript that may be part of an address."""
     words = set(re.findall(r"[a-z]{2,}", heard.lower()))
-    return words.difference(_NO_PARTS.split(), _ENDINGS, _PROVIDERS, _LOCAL_SIGNS)
+    return words.difference(_NO_PARTS.split(), _ENDINGS, _PROVIDERS, _LOCAL_SIGNS, _ALPHABET.split(), NUMBERS)
 
 
 def _is_near_provider(word: str) -> bool:

@@ -1,11 +1,14 @@
 """E-mail addresses, names and telephone numbers, captured from synthetic voices.
 
-python tests/bench/captured_values.py espeak=VOICE... piper=FILE... [--show]
+python tests/bench/captured_values.py ENGINE=VOICE... [--speed=0.9] [--show]
 
-Each value is said by one of the voices, understood by the demo's recognizer as it is in calls (decoded whole,
-without turn detection) and given to the dialogue of its task. The caller confirms what is right; otherwise
-corrects one letter by an example, the domain or the ending, or says no and spells with the ICAO alphabet.
-Printed are the values that are right at once, and after at most one correction.
+ENGINE is espeak, piper-english (a file) or kokoro.
+
+Each value is said by one of the voices, at the speed at which people dictate, understood by the demo's
+recognizer as it is in calls (decoded whole, without turn detection) and given to the dialogue of its
+task. The caller confirms what is right; otherwise corrects one letter by an example, the domain or the
+ending, or says no and spells with the ICAO alphabet. Printed are the values of each engine that are right
+at once, and after at most one correction.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from datetime import datetime
-from itertools import cycle
+from itertools import cycle, product
 
 import numpy as np
 
@@ -24,17 +27,18 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush
 from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.resample import resample
-from audio.synthesizers import Synthesizer
+from audio.synthesizers import Synthesizer, speak_with
+from audio.synthesizers.voices import VoiceSettings
 from voiceagent.agents.capture import Circumstances, Email, Name, PhoneNumber, Task
 from voiceagent.agents.capture.dialogue import Ask, Captured, Dialogue
 from voiceagent.agents.capture.languages import capture_language
 from voiceagent.config import default_config
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.config import EngineConfig
-from voiceagent.transports.local_call import speak
 
 NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
 PAUSE_S = 0.2
+KOKORO = "weights:kokoro-82m/kokoro-v1.0.int8.onnx"
 LOCALS = [
     "john.smith", "mary_jones", "bob42", "anna.meier", "susan", "t.baker", "helpdesk", "peter99",
     "linda.k", "info", "robert.brown", "sales7", "emma", "kate.wilson", "paul_green", "daniel",
@@ -66,10 +70,18 @@ def first_words(kind: str, value: str) -> str:
     """Return the caller's answer to the question."""
     if kind == "e-mail":
         signs = {".": " dot ", "_": " underscore ", "@": " at "}
-        return "".join(f" {one} " if one.isdigit() else signs.get(one, one) for one in value)
+        local, _, domain = value.partition("@")
+        said = "".join(f" {one} " if one.isdigit() else signs.get(one, one) for one in local)
+        return f"{said} at {spoken_domain(domain)}"
     if kind == "name":
         return ", ".join(value.upper())
     return in_groups(value)
+
+
+def spoken_domain(domain: str) -> str:
+    """Return a domain as people say it: the ending of a country letter by letter."""
+    name, _, ending = domain.rpartition(".")
+    return f"{name.replace('.', ' dot ')} dot {' '.join(ending.upper()) if len(ending) == 2 else ending}"
 
 
 def in_groups(number: str) -> str:
@@ -82,7 +94,7 @@ def correction(kind: str, value: str, read: str) -> str:
     if kind == "e-mail":
         (local, _, domain), (read_local, _, read_domain) = value.partition("@"), read.partition("@")
         if local == read_local:
-            return f"No, at {domain.replace('.', ' dot ')}"
+            return f"No, at {spoken_domain(domain)}"
         wrong = one_wrong_letter(local, read_local) if domain == read_domain else None
     else:
         wrong = one_wrong_letter(value.lower(), read.lower()) if kind == "name" else None
@@ -109,16 +121,17 @@ def spelled(kind: str, value: str) -> str:
     local, _, domain = value.lower().partition("@")
     signs = {".": "dot", "_": "underscore"}
     words = " ".join(example(one) if one.isalpha() else signs.get(one, one) for one in local)
-    return f"{words} at {domain.replace('.', ' dot ')}" if domain else words
+    return f"{words} at {spoken_domain(domain)}" if domain else words
 
 
 class Caller:
     """Answers one dialogue by voice."""
 
     def __init__(
-        self, recognizer: MoonshineRecognizer, voice: Synthesizer, task: Task[str], show: bool
+        self, recognizer: MoonshineRecognizer, voice: Synthesizer, speed: float, task: Task[str], show: bool
     ) -> None:
-        self._recognizer, self._voice, self._task, self._show = recognizer, voice, task, show
+        self._recognizer, self._voice, self._speed = recognizer, voice, speed
+        self._task, self._show = task, show
 
     async def capture(self, kind: str, value: str) -> int | None:
         """Return the corrections that the value took, None if it was not captured."""
@@ -140,7 +153,9 @@ class Caller:
         return None
 
     async def _understood(self, words: str, asked: Ask, kind: str) -> str:
-        sound = resample(await speak(self._voice, words), 24_000, SAMPLE_RATE_HZ)
+        async with aclosing(speak_with(self._voice, words, VoiceSettings(speed=self._speed))) as speeches:
+            spoken = np.concatenate([speech.samples async for speech in speeches])
+        sound = resample(spoken, self._voice.rate_hz, SAMPLE_RATE_HZ)
         sound = np.pad(sound, round(PAUSE_S * SAMPLE_RATE_HZ))
         number = kind == "number" and asked.dictated
 
@@ -159,8 +174,8 @@ class Caller:
         return text
 
 
-async def main(voices: Sequence[str], show: bool) -> None:
-    """Print a line for each kind."""
+async def main(voices: Sequence[str], speed: float, show: bool) -> None:
+    """Print a line for each engine and kind."""
     recognizer = MoonshineRecognizer()
     await recognizer.start()
     synthesizers = [build(voice) for voice in voices]
@@ -171,16 +186,19 @@ async def main(voices: Sequence[str], show: bool) -> None:
         "name": Name(""),
         "number": PhoneNumber("", lengths=(10,)),
     }
-    counts: Counter[tuple[str, int | None]] = Counter()
-    for (kind, value), voice in zip(values(), cycle(synthesizers), strict=False):
-        took = await Caller(recognizer, voice, tasks[kind], show).capture(kind, value)
-        counts[kind, took] += 1
+    counts: Counter[tuple[str, str, int | None]] = Counter()
+    engines = [voice.partition("=")[0] for voice in voices]
+    for (kind, value), synthesizer, engine in zip(
+        values(), cycle(synthesizers), cycle(engines), strict=False
+    ):
+        took = await Caller(recognizer, synthesizer, speed, tasks[kind], show).capture(kind, value)
+        counts[engine, kind, took] += 1
         if show:
             print(f"{kind} {value}: {'not captured' if took is None else f'after {took} corrections'}")
-    for kind in tasks:
-        told(kind, {took: count for (of, took), count in counts.items() if of == kind})
+    for engine, kind in product(dict.fromkeys(engines), tasks):
+        told(f"{engine}, {kind}", {took: counts[engine, kind, took] for took in (0, 1, 2, None)})
     whole: Counter[int | None] = Counter()
-    for (_, took), count in counts.items():
+    for (_, _, took), count in counts.items():
         whole[took] += count
     told("all", whole)
     for synthesizer in synthesizers:
@@ -189,10 +207,13 @@ async def main(voices: Sequence[str], show: bool) -> None:
 
 
 def build(voice: str) -> Synthesizer:
-    """Return the synthesizer of "espeak=VOICE" or "piper=FILE"."""
+    """Return the synthesizer of "espeak=VOICE", "piper-english=FILE" or "kokoro=VOICE"."""
     engine, _, name = voice.partition("=")
+    model = {"model": KOKORO} if engine == "kokoro" else {}
     synthesizer: Synthesizer = build_engine(
-        "synthesizer", EngineConfig.model_validate({"engine": engine, "voice": name}), default_config()
+        "synthesizer",
+        EngineConfig.model_validate({"engine": engine, "voice": name, **model}),
+        default_config(),
     )
     return synthesizer
 
@@ -204,4 +225,6 @@ def told(kind: str, counts: dict[int | None, int] | Counter[int | None]) -> None
 
 
 if __name__ == "__main__":
-    asyncio.run(main([one for one in sys.argv[1:] if "=" in one], "--show" in sys.argv))
+    speeds = [float(one.partition("=")[2]) for one in sys.argv[1:] if one.startswith("--speed=")]
+    chosen = [one for one in sys.argv[1:] if "=" in one and not one.startswith("--")]
+    asyncio.run(main(chosen, speeds[0] if speeds else 1.0, "--show" in sys.argv))

@@ -11,8 +11,8 @@ from audio.recognizers.decoding.letter_prior import END, LetterPrior
 _REMEMBERED = 1024
 _WEIGHT = 0.7
 """Weight of the prior beside the sound."""
-_LIKELY_WORD = 2.0
-_LIKELY_NAME = 3.0
+_LIKELY_WORD, _LIKELY_NAME = 2.0, 3.0
+"""Scores of a likely word that is said, and of one that is spelled, in nats."""
 _WORD = re.compile(r"[a-z]+(?:-ray)?|\d")
 _SIGNS = frozenset(("dot", "at", "dash", "hyphen", "underscore", "plus"))
 

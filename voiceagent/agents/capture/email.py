@@ -12,6 +12,7 @@ from audio.recognizers import Spelling
 from voiceagent.agents.capture.corrections import correct_text, instead_of, joined, replace_similar, spell_out
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
+from voiceagent.conversation.words import words_of
 
 PROVIDERS = (
     "gmail.com", "yahoo.com", "hotmail.com", "outlook.com", "icloud.com", "aol.com", "live.com", "msn.com",
@@ -73,7 +74,7 @@ class Email(Task[str]):
             local, at_sign, domain = draft[:-1], "@", local
         if at_sign and not local and draft.endswith("@"):
             local = draft[:-1]
-        if not local or (not at_sign and sum(symbol.kind == "word" for symbol in symbols) > _MAX_WORDS):
+        if not local or ("." not in domain and _is_remark(text, symbols, at_sign, now)):
             return Heard(draft=draft)
         if not domain:
             return Heard(draft=f"{local}@", prompt=now.words.prompts.domain)
@@ -137,6 +138,14 @@ def _without_fillers(symbols: Sequence[Symbol]) -> list[Symbol]:
     return [symbol for symbol in symbols if symbol.kind != "word" or symbol.text not in _FILLERS]
 
 
+def _is_remark(text: str, symbols: Sequence[Symbol], at_sign: str, now: Circumstances) -> bool:
+    """Return True for talk about the question in place of an answer: a doubt, a refusal, a question."""
+    words = [symbol.text for symbol in symbols if symbol.kind == "word"]
+    said = set(words_of(text)) - {word for opening in now.words.openings for word in opening}
+    talk = not now.words.remarks.isdisjoint(said | set(words))
+    return talk or text.rstrip().endswith("?") or (not at_sign and len(words) > _MAX_WORDS)
+
+
 def _is_one_part(symbols: Sequence[Symbol]) -> bool:
     """Return True if the symbols can be one part of an address: a word, or letters and digits."""
     words = sum(symbol.kind == "word" for symbol in symbols)
@@ -156,10 +165,11 @@ def _parted(symbols: Sequence[Symbol]) -> tuple[str, str, str]:
 
 def nearest_domain(domain: str) -> str:
     """Return a domain, drawn to that of a large provider near it, and with its ending if it has none."""
-    named = _provider(domain)
+    name, _, ending = domain.partition(".")
+    named = _provider(name) if len(ending) < 2 else None  # "dot D" is what is left of "dot D E"
     if named is not None:
         return named
-    near = get_close_matches(domain, PROVIDERS, 1, _NEAR_PROVIDER)
+    near = get_close_matches(domain, PROVIDERS, 1, _NEAR_PROVIDER) if len(name) > 2 else []
     same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
     return near[0] if same_ending else domain
 

@@ -12,6 +12,10 @@ def _pairs(text: str) -> dict[str, str]:
     return {key.replace("_", " "): value for key, value in pairs}
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 def _phrases(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(phrase.split()) for phrase in text.split(", "))
 
@@ -35,11 +39,12 @@ class Prompts:
 class CaptureLanguage:
     """Words of one language, lower case.
 
-    signs: written form of a spoken sign. alphabet: words of the spelling alphabets. letters: names of letters
-    as recognizers write them. Both count only among other letters. examples: words between a letter and its
-    example ("as in"). repeats: "double". capitals: words about case, which are left out. openings: phrases
-    before what was asked for. closings: phrases after it. yes, no, give_up, repeat: phrases that answer the
-    agent. instead_of: words between the right part and the wrong one.
+    signs: written form of a spoken sign. alphabet: words of the spelling alphabets. letters: names of
+    letters as recognizers write them. Both count only among other letters. examples: words between a letter
+    and its example ("as in"). repeats: "double". capitals: words about case, which are left out. openings:
+    phrases before what was asked for. closings: phrases after it. yes, no, give_up, repeat: phrases that
+    answer the agent. remarks: words of talk about a question, which are in no answer to it. instead_of:
+    words between the right part and the wrong one.
     """
 
     signs: Mapping[str, str]
@@ -54,6 +59,7 @@ class CaptureLanguage:
     no: frozenset[tuple[str, ...]]
     give_up: frozenset[tuple[str, ...]]
     repeat: frozenset[tuple[str, ...]]
+    remarks: frozenset[str]
     instead_of: frozenset[tuple[str, ...]]
     prompts: Prompts
 
@@ -116,6 +122,15 @@ _ENGLISH = CaptureLanguage(
         "can you repeat that, what did you say, what, excuse me, say again, repeat please, once more please, "
         "i didn't hear you, i didn't catch that, can you say that again, could you say that again"
     ),
+    remarks=_words(
+        """
+        i i'd i'll i'm i've me my you your we our they it that's this these those what what's why
+        who how when which where do does did don't doesn't didn't can can't cannot could couldn't
+        should would wouldn't won't yet need have haven't having had is isn't are aren't was wasn't
+        be think know sure maybe perhaps forgot forget forgotten remember because if but about think
+        let wait hmm idea secret private business absolutely tell say give want none nothing pass later really
+        """
+    ),
     instead_of=_phrases("not, instead of, rather than, and not"),
     prompts=Prompts(
         "I have {}. Is that right?",
@@ -173,6 +188,13 @@ _GERMAN = CaptureLanguage(
         "wie bitte, bitte, was, noch einmal, noch mal, nochmal, noch einmal bitte, "
         "können sie das wiederholen"
     ),
+    remarks=_words(
+        """
+        ich mir mich mein sie ihnen wir es das warum wieso wozu was wer wie wann wo kann könnte soll
+        will muss habe hatte ist sind war sein weiß sicher vielleicht vergessen denn weil wenn aber
+        über keine keinen nichts moment geheim privat gerade
+        """
+    ),
     instead_of=_phrases("nicht, statt, anstatt, und nicht"),
     prompts=Prompts(
         "Ich habe {}. Stimmt das?",
@@ -212,6 +234,13 @@ _SPANISH = CaptureLanguage(
         "da igual, no importa, no quiero, prefiero no, mejor no, no gracias"
     ),
     repeat=_phrases("cómo, qué, perdón, perdone, otra vez, repita por favor, puede repetir, cómo dice"),
+    remarks=_words(
+        """
+        yo me mi usted ustedes qué quién cómo cuándo dónde cuál puedo puede podría debo quiero tengo
+        tiene es está estoy era sé seguro segura quizás tal olvidé olvidado porque si pero nada
+        ninguno ninguna momento secreto privado
+        """
+    ),
     instead_of=_phrases("no, en vez de, en lugar de, y no"),
     prompts=Prompts(
         "Tengo {}. ¿Es correcto?",

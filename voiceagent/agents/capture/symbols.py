@@ -20,6 +20,7 @@ from voiceagent.text_normalization.spoken_digits import number_at
 Kind = Literal["letter", "digits", "sign", "word"]
 
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[@._+\-/]")
+_X_RAY = re.compile(r"\bx[- ]ray\b")
 _MAX_PHRASE = 3
 """Words of the longest spoken sign or letter."""
 _MAX_MISHEARD = 3
@@ -59,7 +60,7 @@ def _tokens(text: str) -> list[str]:
     sign. Between single letters a hyphen or stop separates them.
     """
     tokens: list[str] = []
-    lower = text.lower().replace("’", "'")
+    lower = _X_RAY.sub("xray", text.lower().replace("’", "'"))
     for match in _TOKEN.finditer(lower):
         token = match[0]
         if token[0].isalnum():

@@ -18,6 +18,7 @@ from voiceagent.agents.capture import (
     Date,
     DateTime,
     Email,
+    Heard,
     Name,
     PhoneNumber,
     PostalAddress,
@@ -63,11 +64,40 @@ VALID_CARD = "4242424242424242"
         ("Bravo dot Charlie, Alpha Romeo, Tango, Echo Romeo, at Yahoo dot com.", "b.carter@yahoo.com"),
         ("India, Eco, November, Not, Papa, Echo, at Out look, Not, Com.", "ien.pe@outlook.com"),
         ("Daniel at heart mail not come.", "daniel@hotmail.com"),
+        ("Tom Hill at web dot D.", "tomhill@web.de"),
+        ("Echo X-ray Uniform Mike at gmail dot com", "exum@gmail.com"),
+        ("Tom at e.com", "tom@e.com"),
         ("Mike dot k a r at gmail dot com", "mike.kar@gmail.com"),
     ],
 )
 def test_an_email_address_is_found_in_spoken_forms(text: str, address: str) -> None:
     assert Email("").hear(text, "", NOW).value == address
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm not sure.", "Why do you need that?", "Maybe later.", "I forgot it.", "None of your business.",
+        "I have to look at my phone.", "I am at work.", "Absolutely not.", "Do I have to?", "Let me think.",
+    ],
+)  # fmt: skip
+def test_a_doubt_or_refusal_is_no_part_of_an_email_address(text: str) -> None:
+    assert Email("").hear(text, "", NOW) == Heard()
+    later = Email("").hear(text, "john@", NOW)
+    assert (later.value, later.draft) == (None, "john@")
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("de", "Das weiß ich nicht sicher."), ("es", "No estoy seguro."), ("de", "Warum denn?")],
+)
+def test_a_doubt_is_no_part_of_an_email_address_in_other_languages(language: str, text: str) -> None:
+    assert Email("").hear(text, "", Circumstances(language, NOW.now)) == Heard()
+
+
+@pytest.mark.parametrize("text", ["John Smith", "will", "J O H N", "sunflower 42", "It's Anna."])
+def test_a_name_or_letters_begin_an_email_address(text: str) -> None:
+    assert Email("").hear(text, "", NOW).draft.endswith("@")
 
 
 def test_an_email_address_may_come_in_two_turns() -> None:

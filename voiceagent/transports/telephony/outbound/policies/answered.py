@@ -17,8 +17,12 @@ MORE_WORDS_S = 1.2
 """Wait after the end of a turn for its transcript, and for more words if a person and a machine may both
 begin with these ("Hi, this is Anna."). A person waits at most this long in addition to the usual endpointing.
 """
-LONG_GREETING_S = 7.0
-"""Length from which a greeting without a known phrase is a recording: people say their name, and wait."""
+LONG_GREETING_S = 4.5
+"""Length from which a greeting without a known phrase or a question is a recording: people say their name,
+and wait.
+"""
+LONG_QUESTION_S = 7.0
+"""The same for a greeting that ends in a question, as of a receptionist."""
 SHORT_WORDS = 4
 """Words up to which a greeting without a known phrase is a person's at once."""
 PROGRESS_HZ = (410.0, 440.0)
@@ -59,12 +63,20 @@ _SCREENER = _any_of(
     r"(?:say|state|record|tell me|give|leave) your name and (?:the )?(?:reason|why|purpose)",
     r"(?:reason|purpose) (?:for|of) (?:your call|calling)",
     r"call (?:assist|screening|screener)",
-    r"screening service",
+    r"(?:screening service|being screened)",
+    r"(?:person|party) (?:(?:that )?you(?:'re| are) (?:calling|trying to (?:call|reach)) )?(?:wants|asked)",
+    r"assistant (?:of|for|is answering|answering)",
+    r"what (?:this|the|your) call is (?:regarding|about)",
+    r"(?:say|state|ask|know) (?:who|why|what) (?:you are|you're|is|this is)",
+    r"(?:while|and|let me) (?:i(?:'ll)? )?(?:check|see) (?:if|whether)",
     r"see if (?:this person|they|he|she|the person)(?:'s| is|'re| are) available",
     r"(?:this person|the person) (?:you are|you're) calling is using",
     r"(?:say|state|record) your name (?:after|at|and (?:i|we|press))",
     r"who(?:'s| is) calling and (?:why|what)",
-    r"before i (?:try to )?connect you",
+    r"(?:say|state|tell me|give me|record) (?:me )?who you are",
+    r"who you are and (?:why|what)",
+    r"(?:before|and) (?:i|we)(?:'ll| will| can| could)? (?:try to )?(?:connect|put) you",
+    r"(?:connect you|put you through) (?:if|when|once|as soon)",
 )
 _MENU = _any_of(
     r"press (?:\d|one|two|three|four|five|six|seven|eight|nine|zero|pound|star|the)",
@@ -72,7 +84,19 @@ _MENU = _any_of(
     r"(?:menu|our) options (?:have|has) (?:recently )?changed",
     r"(?:listen|choose) (?:carefully )?(?:to|from) the following",
     r"main menu",
-    r"(?:enter|dial|say) (?:your|the) (?:party's )?(?:extension|account number)",
+    r"for [\w' ]{2,30} say [\w']+",
+    r"you can (?:also )?say",
+    r"(?:say|key in|enter) (?:your|the) (?:date|last|first|full|account|card|member|order|phone|zip)",
+    r"(?:all|each) (?:of )?(?:our|the) (?:agents|representatives|operators|lines|advisers|advisors)",
+    r"your call is (?:very )?important",
+    r"(?:in the queue|in line|answered in (?:the )?order)",
+    r"calls? (?:are|is) (?:being )?(?:recorded|monitored)",
+    r"(?:enter|dial|say|key in) (?:your|the) (?:party's |\w+ digit )?(?:\w+ )?(?:extension|number|code|pin)",
+    r"followed by (?:the )?(?:pound|hash|star|number sign)",
+    r"(?:hang up and )?(?:dial|call) (?:911|999|112|nine one one|nine nine nine)",
+    r"(?:in a few words|briefly) (?:please )?(?:tell|say|describe)",
+    r"for example,? (?:you can |you could )?say",
+    r"(?:tell|ask) me (?:what|how|why|in a few words)",
     r"if you know your party",
     r"you can say things like",
     r"(?:calls?|call) (?:may|will|might) be (?:recorded|monitored)",
@@ -93,12 +117,24 @@ _VOICEMAIL = _any_of(
     r"return your call",
     r"record your message",
     r"(?:forwarded|transferred) to",
-    r"missed your call",
+    r"missed (?:your call|me)",
+    r"(?:switched off|turned off|out of service|not in service)",
+    r"(?:cannot|can't|could not) be (?:completed|connected)",
+    r"(?:nobody|no one)(?:'s| is) (?:home|here|available)",
+    r"(?:on vacation|on holiday|out of (?:the )?office|on leave)",
+    r"machine",
     r"away from (?:my|the) (?:phone|desk)",
 )
 _MAILBOX_KEYS = _any_of(r"(?:tone|beep|message|mail ?box|voice ?mail|call back number)")
 """Words that make an announcement with keys a voicemail's ("or press 1 for more options")."""
 _QUESTION = _any_of(r"who(?:'s| is) (?:this|calling|speaking|that)", r"can i help", r"how may i", r"speaking")
+_ASKS_BACK = re.compile(
+    r"\b(?:who(?:'s| is) (?:this|calling|speaking|that|asking)"
+    r"|(?:can|could|may|shall|should) i (?:take|ask|tell|give|help|have)\b[\w' ]*"
+    r"|what(?:'s| is) (?:this|it) (?:about|regarding)|is (?:this|it) (?:urgent|about)\b[\w' ]*)$"
+)
+"""A question to the caller at the end of what people say for a person who is not there."""
+_FOR_MACHINES = _any_of(r"(?:after|at|wait for) the (?:tone|beep|signal)", r"leave", r"reached", r"record")
 
 
 def kind_of_words(words: str, length_s: float) -> AnsweredBy | None:
@@ -112,9 +148,12 @@ def kind_of_words(words: str, length_s: float) -> AnsweredBy | None:
     voicemail = _VOICEMAIL.search(plain) is not None
     if _MENU.search(plain):
         return "voicemail" if voicemail and _MAILBOX_KEYS.search(plain) else "menu"
+    if voicemail and _ASKS_BACK.search(plain) and not _FOR_MACHINES.search(plain):
+        return "person"
     if voicemail:
         return "voicemail"
-    if length_s >= LONG_GREETING_S:
+    asks = text.rstrip("\"' ").endswith("?") or _QUESTION.search(plain) is not None
+    if length_s >= (LONG_QUESTION_S if asks else LONG_GREETING_S):
         return "voicemail"
     if _QUESTION.search(plain) or len(plain.split()) <= SHORT_WORDS:
         return "person"
