@@ -30,6 +30,7 @@ _PHONE = "sessions have no phone line"
 
 _INSTRUCTIONS = "test_instructions_last_for_the_rest_of_the_session"
 _BRIDGED = "test_client_that_answers_late_is_bridged_and_its_answer_is_told"
+_PAUSED = "test_pause_of_inference_is_told_and_counted_apart"
 _REFLECTED = "test_sideband_has_both_sides_audio_and_the_agents_with_times"
 _TRANSCRIBED = "test_both_sides_are_transcribed_with_their_times"
 
@@ -66,6 +67,8 @@ SERVER = (
     Row("session.started", "sent", SOCKET, "test_session_begins_with_its_configuration"),
     Row("session.updated", "sent", SOCKET, "test_update_changes_the_backend_and_nothing_else"),
     Row("session.closed", "sent", SOCKET, "test_close_is_answered_with_reason_and_usage"),
+    Row("session.paused", "sent", SOCKET, _PAUSED),
+    Row("session.resumed", "sent", SOCKET, _PAUSED),
     Row("session.usage.updated", "sent", SOCKET, "test_usage_is_reported_while_the_session_runs"),
     Row("session.input_audio.muted", "sent", SOCKET, "test_muted_caller_is_silent_until_unmuted"),
     Row("session.input_audio.unmuted", "sent", SOCKET, "test_muted_caller_is_silent_until_unmuted"),

@@ -42,7 +42,8 @@ class MadeLive(MadeServer):
             self.send("session.output_audio.delta", delta=TONE)
         self._transcript("output", text)
         if done:
-            self.send("session.output_audio.delta", delta=SILENCE)
+            for _ in range(3):
+                self.send("session.output_audio.delta", delta=SILENCE)
         return ""
 
     def call(self, name: str, arguments: str) -> None:

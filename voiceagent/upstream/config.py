@@ -26,8 +26,10 @@ class UpstreamConfig(Section):
     """API that the server speaks: "realtime", or "live" for models such as gpt-live-1."""
     model: str | None = None
     """Model name at that server. Left out: "gpt-realtime", or "gpt-live-1" with `api = "live"`."""
-    backend_model: str = "gpt-5"
-    """With `api = "live"`: the Responses model that the Live model delegates to; it calls the tools."""
+    backend_model: str = "gpt-5.6-luna"
+    """With `api = "live"`: the Responses model that the Live model delegates to; it calls the tools. The API
+    requires one. The default is LiveKit's for gpt-live-1. If the upstream is this server, it has no effect.
+    """
     api_key_env: str | None = None
     """Environment variable that holds the API key. Left out, none is sent."""
     voice: str = "marin"

@@ -40,8 +40,10 @@ def kinds(made: list[Event | Wait]) -> list[str]:
     return [str(one["type"]) for one in events(made)]
 
 
-def sound(voiced: bool) -> Event:
-    return {"type": "session.output_audio.delta", "delta": "AAAA", "voiced": voiced}
+def sound(voiced: bool, seconds: float = 0.0) -> Event:
+    """Return an event with audio of this length, at least a sample."""
+    delta = "AAAA" * max(1, round(seconds * 16_000))  # 3 bytes each, at 48,000 a second
+    return {"type": "session.output_audio.delta", "delta": delta, "voiced": voiced}
 
 
 def words(side: str, delta: str) -> Event:
@@ -55,6 +57,64 @@ def test_streamed_silence_is_no_response() -> None:
     assert not api.ignores(sound(voiced=False)), "a pause between words is played"
     assert kinds(api.waited("output")) == ["response.done"]
     assert api.ignores(sound(voiced=False))
+
+
+def test_gap_in_the_audio_is_no_end_of_the_response() -> None:
+    api = opened()
+    [created] = events(api.incoming(sound(voiced=True)))[:1]
+    assert kinds(api.waited("gap")) == []
+    more = events(api.incoming(sound(voiced=True)))
+    assert [one["type"] for one in more] == ["response.output_audio.delta"]
+    assert more[0]["response_id"] == created["response"]["id"]
+
+
+def test_silence_that_is_streamed_ends_the_response() -> None:
+    api = opened()
+    api.incoming(sound(voiced=True))
+    ends = [kinds(api.incoming(sound(voiced=False, seconds=0.2)))[1:] for _ in range(3)]
+    assert ends == [[], [], ["response.done"]]
+
+
+def test_speech_after_a_pause_between_words_begins_the_silence_again() -> None:
+    api = opened()
+    for _ in range(3):
+        api.incoming(sound(voiced=True))
+        assert "response.done" not in kinds(api.incoming(sound(voiced=False, seconds=0.5)))
+
+
+@pytest.mark.parametrize(
+    ("event", "following"),
+    [
+        (
+            {"type": "session.input_transcript.delta", "delta": "Yes", "start_ms": 1, "end_ms": 2},
+            "input_audio",
+        ),
+        (
+            {
+                "type": "response.event",
+                "delegation_id": "d",
+                "event": {"type": "response.failed", "response": {"error": {"message": "full"}}},
+            },
+            "response.created",
+        ),
+    ],
+)
+def test_interrupted_response_ends_before_words_of_the_caller_and_calls(event: Event, following: str) -> None:
+    api = opened()
+    api.incoming(sound(voiced=True))
+    api.waited("gap")
+    ended = kinds(api.incoming(event))
+    assert ended[0] == "response.done"
+    assert ended[1].startswith(following)
+    assert kinds(api.waited("output")) == []
+
+
+def test_requested_speech_does_not_continue_an_interrupted_response() -> None:
+    api = opened()
+    api.incoming(sound(voiced=True))
+    api.waited("gap")
+    api.outgoing(messages.response_created())
+    assert kinds(api.incoming(sound(voiced=True)))[:2] == ["response.done", "response.created"]
 
 
 def test_words_over_the_agent_are_announced_only_after_it_has_stopped() -> None:

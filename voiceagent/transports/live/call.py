@@ -306,8 +306,8 @@ class LiveCall:
     def _on_notification(self, notification: notify.Notification) -> None:
         self._acknowledgement.on_notification(notification)
         self._fixture.on_notification(notification)
-        if (info := self._standby.on_notification(notification, self._client.now_ms)) is not None:
-            self._send("info", code=info.code, message=info.message)
+        if (changed := self._standby.on_notification(notification, self._client.now_ms)) is not None:
+            self._send(changed)
         if isinstance(notification, notify.NotifyResponseStarted) and notification.in_conversation:
             self._reply_waits = False
         if self._phrase and isinstance(notification, notify.NotifyToolCall):

@@ -85,7 +85,9 @@ class LiveSessions:
         call.join_trace(traceparent)
         delegations = Delegations("client", session.model, new_id)
         if isinstance(session.delegation, ResponsesDelegation):
-            delegations = Delegations("responses", session.delegation.responses.model, new_id)
+            delegations = Delegations(
+                "responses", session.delegation.responses.model or session.model, new_id
+            )
         client.encoder = Encoder(delegations, lambda: call.items, time.time())
         return call
 

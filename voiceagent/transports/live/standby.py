@@ -1,21 +1,13 @@
-"""Pauses of a Live session's inference: their notices and their share of the usage. Pure."""
+"""Pauses of a Live session's inference: their events and their share of the usage. Pure."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from voiceagent.conversation import notifications as notify
 
-
-class Info(NamedTuple):
-    """An `info` event."""
-
-    code: str
-    message: str
-
-
-PAUSED = Info("inference_paused", "neither side has spoken for idle_timeout_s; speech resumes inference")
-RESUMED = Info("inference_resumed", "inference has resumed")
+PAUSED, RESUMED = "session.paused", "session.resumed"
+"""Events of both changes."""
 
 
 class Standby:
@@ -26,8 +18,8 @@ class Standby:
         self._since_ms: int | None = None
         self._paused_ms = 0
 
-    def on_notification(self, notification: notify.Notification, now_ms: int) -> Info | None:
-        """Begin or end a pause. Return the notice for the client, if any. now_ms: of the session."""
+    def on_notification(self, notification: notify.Notification, now_ms: int) -> str | None:
+        """Begin or end a pause. Return the type of the event for it, if any. now_ms: of the session."""
         match notification:
             case notify.NotifyInferencePaused():
                 self._since_ms = now_ms

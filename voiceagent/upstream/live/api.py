@@ -132,12 +132,16 @@ class LiveApi:
             case messages.LIVE_AUDIO:
                 if self.ignores(event):
                     return []
-                return [*self._spoken(), *self._output.audio(event["delta"], event.get("voiced", True))]
+                spoken = self._spoken()
+                spoken += self._output.audio(event["delta"], event.get("voiced", True))
+                return spoken if self._output.is_open else [*spoken, *self._turn.announce()]
             case "session.output_transcript.delta":
                 return [*self._spoken(), *self._output.words(event["delta"])]
             case "session.input_transcript.delta":
                 times = event["start_ms"], event["end_ms"]
-                return self._turn.words(event["delta"], *times, agent_speaks=self._output.is_open)
+                ended = self._end_interrupted()
+                words = self._turn.words(event["delta"], *times, agent_speaks=self._output.is_open)
+                return [*ended, *words]
             case "response.event":
                 return self._on_backend(event.get("delegation_id"), event["event"])
             case "session.closed":
@@ -152,7 +156,10 @@ class LiveApi:
         """See `UpstreamApi`."""
         match name:
             case speech.OUTPUT:
-                return [*self._output.end(), *self._turn.announce()]
+                return self._end_output()
+            case speech.GAP:
+                self._output.interrupted = self._output.is_open
+                return []
             case speech.TURN:
                 return self._turn.complete()
             case speech.REQUEST if self._is_requested:
@@ -170,11 +177,19 @@ class LiveApi:
         return events
 
     def _spoken(self) -> list[Event | Wait]:
-        """Begin a response unless one is in progress."""
+        """Begin a response unless one is in progress. A requested one does not continue another."""
+        ended = self._end_interrupted() if self._is_requested else []
         if self._output.is_open:
             return []
         self._is_requested = False
-        return [*self._turn.stop(), *self._output.begin()]
+        return [*ended, *self._turn.stop(), *self._output.begin()]
+
+    def _end_output(self) -> list[Event | Wait]:
+        """End the response. The caller's turn that began during it is announced."""
+        return [*self._output.end(), *self._turn.announce()]
+
+    def _end_interrupted(self) -> list[Event | Wait]:
+        return self._end_output() if self._output.interrupted else []
 
     def _on_backend(self, delegation_id: str | None, event: Event) -> list[Event | Wait]:
         """Collect the function calls of a delegated response; they are run once it is complete."""
@@ -192,7 +207,8 @@ class LiveApi:
             place = {"type": "response.output_item.done", "response_id": response_id}
             made = [place | {"item": item} for item in calls]
         ended = done(response_id, _ENDS[kind], **_end(event["response"]))
-        return [*self._turn.complete(), created(response_id), *made, ended]
+        before = [*self._end_interrupted(), *self._turn.complete()]
+        return [*before, created(response_id), *made, ended]
 
 
 def _end(response: Event) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """The two sides of a Live session as turns and responses, which the API does not have. Pure.
 
-A response begins with the first voiced audio or word and ends once the agent has been quiet for `QUIET_S`. A
-turn of the caller begins with the first word of the transcript and ends with the agent's response, or once no
-words have come for `TURN_QUIET_S`.
+A response begins with the first voiced audio or word and ends after `QUIET_S` of silent audio. If no audio
+arrives at all, the backend may be late: the response is only interrupted, and goes on with the next voiced
+audio. It ends after `GAP_S`, or earlier with words of the caller, a function call or a new request. A turn of
+the caller begins with the first word of the transcript and ends with the agent's response, or once no words
+have come for `TURN_QUIET_S`.
 """
 
 from __future__ import annotations
@@ -11,15 +13,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from voiceagent.upstream.messages import Event, Wait
+from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Wait
 
-OUTPUT, TURN, REQUEST = "output", "turn", "request"
-"""Names of waits: for the end of a response, of a turn, and for the speech that was requested."""
+OUTPUT, GAP, TURN, REQUEST = "output", "gap", "turn", "request"
+"""Names of waits: end of a response, gap in it, end of a turn, requested speech."""
 QUIET_S = 0.6
-"""Silence that ends a response: longer than pauses between words, shorter than a listener's patience."""
+"""Silent audio that ends a response: longer than pauses between words, shorter than a listener's patience.
+Without audio for as long, a response counts as interrupted.
+"""
+GAP_S = 2.0
+"""Time without audio that ends a response: longer than a slow sentence or a stalled network."""
 TURN_QUIET_S = 1.2
 """Time without words of the caller that ends a turn. Transcripts come in fragments, late."""
 NewId = Callable[[str], str]
+_SECONDS_PER_CHARACTER = 3 / 4 / 2 / UPSTREAM_HZ
+"""Length of audio in base64: 4 characters for 3 bytes, 2 bytes a sample."""
 
 
 @dataclass(slots=True)
@@ -28,8 +36,11 @@ class Output:
 
     new_id: NewId
     response_id: str = ""
+    interrupted: bool = False
+    """No audio has arrived for `QUIET_S`."""
     _item_id: str = ""
     _has_words: bool = False
+    _silent_s: float = 0.0
 
     @property
     def is_open(self) -> bool:
@@ -43,9 +54,12 @@ class Output:
         return [created(self.response_id)]
 
     def audio(self, delta: str, voiced: bool) -> list[Event | Wait]:
-        """Add audio, base64."""
+        """Add audio, base64. Enough silence ends the response."""
         event = self._event("response.output_audio.delta", delta)
-        return [event, Wait(OUTPUT, QUIET_S)] if voiced else [event]
+        if voiced:
+            return [event, *self._goes_on()]
+        self._silent_s += len(delta) * _SECONDS_PER_CHARACTER
+        return [event, *self.end()] if self._silent_s >= QUIET_S else [event]
 
     def words(self, delta: str) -> list[Event | Wait]:
         """Add words. A session's transcript is one text: all but its first word begin with a space."""
@@ -53,14 +67,18 @@ class Output:
         if not delta:
             return []
         self._has_words = True
-        return [self._event("response.output_audio_transcript.delta", delta), Wait(OUTPUT, QUIET_S)]
+        return [self._event("response.output_audio_transcript.delta", delta), *self._goes_on()]
 
     def end(self) -> list[Event | Wait]:
         """End the response, if one is in progress."""
         if not self.is_open:
             return []
-        ended, self.response_id = self.response_id, ""
+        ended, self.response_id, self.interrupted = self.response_id, "", False
         return [done(ended)]
+
+    def _goes_on(self) -> list[Event | Wait]:
+        self._silent_s, self.interrupted = 0.0, False
+        return [Wait(GAP, QUIET_S), Wait(OUTPUT, GAP_S)]
 
     def _event(self, kind: str, delta: str) -> Event:
         place = {"response_id": self.response_id, "item_id": self._item_id}

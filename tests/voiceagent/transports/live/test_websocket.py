@@ -180,9 +180,9 @@ async def test_pause_of_inference_is_told_and_counted_apart() -> None:
         assert server.call.settings.pause == InferencePause(20.0, 0.8)
         assert not socket.events[0]["session"].keys() & {"idle_timeout_s", "wake_policy"}
         server.call.client.notify(notify.NotifyInferencePaused())
-        assert (await socket.receive())["code"] == "inference_paused"
+        assert (await socket.receive())["type"] == "session.paused"
         server.call.client.notify(notify.NotifyInferenceResumed())
-        assert (await socket.receive())["code"] == "inference_resumed"
+        assert (await socket.receive())["type"] == "session.resumed"
         await socket.send("session.close")
         usage = (await socket.until("session.closed"))["usage"]
         assert usage["seconds"] == usage["active_seconds"] + usage["paused_seconds"]
@@ -380,6 +380,16 @@ async def test_update_changes_the_backend_and_nothing_else() -> None:
         settings = server.call.settings
         assert [tool.name for tool in settings.tools] == ["time"]
         assert settings.instructions == "Be brief.\n\nLook."
+
+
+async def test_backend_without_a_model_has_the_sessions() -> None:
+    delegation = {"type": "responses", "responses": {"instructions": "Look."}}
+    async with session(delegation=delegation) as (_, socket):
+        started = socket.events[0]["session"]
+        assert started["delegation"]["responses"]["model"] == started["model"]
+        await socket.send("session.update", session={"delegation": {"type": "responses", "responses": {}}})
+        updated = (await socket.receive())["session"]
+        assert updated["delegation"]["responses"]["model"] == started["model"]
 
 
 async def test_kind_of_delegation_cannot_change() -> None:

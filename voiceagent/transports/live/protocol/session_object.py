@@ -97,8 +97,8 @@ class Text(Wire):
     verbosity: Literal["low", "medium", "high"] | None = None
 
 
-class ResponsesUpdate(Wire):
-    """Changes of the backend: this server's LLM and tools, whatever model is named."""
+class Responses(Wire):
+    """The backend, or changes of it: this server's LLM and tools, whatever model is named."""
 
     model: str | None = None
     instructions: str | None = None
@@ -111,12 +111,6 @@ class ResponsesUpdate(Wire):
     text: Text | None = None
     tool_choice: ToolChoice = None
     tools: Annotated[list[Tool], Field(fail_fast=True)] | None = None
-
-
-class Responses(ResponsesUpdate):
-    """The backend of a session that starts."""
-
-    model: str
 
 
 class ClientDelegation(Wire):
@@ -138,7 +132,7 @@ class ResponsesDelegationUpdate(Wire):
     """Changes of a delegation to the backend."""
 
     type: Literal["responses"]
-    responses: ResponsesUpdate | None = None
+    responses: Responses | None = None
     acknowledgement_delay_ms: _Delay | None = None
 
 

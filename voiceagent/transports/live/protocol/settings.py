@@ -19,7 +19,6 @@ from voiceagent.transports.live.protocol.session_object import (
     PcmFormat,
     Responses,
     ResponsesDelegation,
-    ResponsesUpdate,
     SessionConfig,
     SessionUpdateConfig,
     WakePolicy,
@@ -94,7 +93,7 @@ class LiveSettings:
         changes: dict[str, Any] = {}
         if given.acknowledgement_delay_ms is not None:
             changes["acknowledgement_delay_ms"] = given.acknowledgement_delay_ms
-        backend: ResponsesUpdate | None = getattr(given, "responses", None)
+        backend: Responses | None = getattr(given, "responses", None)
         if backend is not None and isinstance(self.delegation, ResponsesDelegation):
             fields = {name: getattr(backend, name) for name in backend.model_fields_set}
             if fields.get("model", "") is None:
@@ -111,6 +110,9 @@ def live_settings(
     """
     delegation = event.session.delegation or ClientDelegation()
     assert isinstance(delegation, ClientDelegation | ResponsesDelegation)
+    if isinstance(delegation, ResponsesDelegation) and delegation.responses.model is None:
+        named = delegation.responses.model_copy(update={"model": event.session.model})
+        delegation = delegation.model_copy(update={"responses": named})
     given = (event.session.instructions or "").strip()
     instructions = given or defaults.instructions
     return LiveSettings(session_id, expires_at, event, instructions, delegation, negotiated=negotiated)

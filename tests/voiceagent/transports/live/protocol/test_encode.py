@@ -21,6 +21,8 @@ SENT = {
     "session.started",
     "session.updated",
     "session.closed",
+    "session.paused",
+    "session.resumed",
     "session.usage.updated",
     "session.input_audio.muted",
     "session.input_audio.unmuted",
