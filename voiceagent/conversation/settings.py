@@ -99,6 +99,7 @@ class CallSettings:
     server runs; `tools` are the client's. mcp_servers: MCP servers that the client named. mcp_tools: their
     tools that are known so far. session_type: "transcription" uses neither LLM nor voice. logprobs: send log
     probabilities with transcripts. pause: None for a call whose inference never pauses.
+    prompts: texts that a client may choose as instructions, by id and version.
     backchannels: calls in which the agent shows with a short "mhm" that it listens.
     """
 
@@ -127,6 +128,7 @@ class CallSettings:
     sees_images: bool = False
     pause: InferencePause | None = None
     backchannels: BackchannelUse = "off"
+    prompts: dict[str, dict[str, str]] = field(default_factory=dict, metadata=LOGGED_IF_SET)
 
     @property
     def only_transcribes(self) -> bool:
