@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from call_settings import call_settings
 from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from realtime_server import RealtimeServer, serving
@@ -193,3 +194,13 @@ async def test_a_lost_connection_is_resumed_at_the_sample_after_the_last_one_rec
         heard = b"".join(base64.b64decode(event.delta) for event in (last, *rest))
         assert heard == b"".join(frame.tobytes() for frame in frames)
         assert len(server.calls) == 1
+
+
+async def test_a_stored_prompt_becomes_the_instructions_of_the_session() -> None:
+    settings = call_settings(prompts={"pmpt_hotel": {"1": "You are the clerk of {{hotel}}."}})
+    async with connected(prepare=lambda: {"settings": settings}) as (_, connection):
+        prompt: Any = {"id": "pmpt_hotel", "variables": {"hotel": "Miramar"}}
+        await connection.session.update(session={"type": "realtime", "prompt": prompt})
+        session = (await until(connection, "session.updated"))[-1].session
+        assert session.instructions == "You are the clerk of Miramar."
+        assert session.prompt.id == "pmpt_hotel"
