@@ -12,7 +12,7 @@ from starlette.routing import WebSocketRoute
 from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import ApiKeys
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
-from voiceagent.transports.realtime.sidebands.messages import Relay, Relayed, not_found
+from voiceagent.transports.realtime.sidebands.messages import FromClient, Relay, Relayed, not_found
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
 
 __all__ = ["MAX_MESSAGE_BYTES", "SEND_BUFFER_BYTES", "RealtimeServer", "serving"]
@@ -20,7 +20,7 @@ __all__ = ["MAX_MESSAGE_BYTES", "SEND_BUFFER_BYTES", "RealtimeServer", "serving"
 SEND_BUFFER_BYTES = 65_536
 
 
-async def nowhere(asked: CallAsked, messages: AsyncIterator[str | bytes]) -> AsyncGenerator[Relayed, None]:
+async def nowhere(asked: CallAsked, messages: AsyncIterator[FromClient]) -> AsyncGenerator[Relayed, None]:
     """Refuse: there is no other process."""
     yield not_found(asked.call_id)
 

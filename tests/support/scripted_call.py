@@ -45,6 +45,7 @@ class ScriptedCall:
     line: Line | None = None
     private: bool = False
     stored: bool = True
+    pauses: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.over = asyncio.Event()
@@ -104,6 +105,10 @@ class ScriptedCall:
     async def ended(self) -> str:
         await self.over.wait()
         return self.hung_up
+
+    def pause_output(self, paused: bool) -> None:
+        self.pauses.append(paused)
+        self.happened.set()
 
     async def stopped(self) -> None:
         await self.gone.wait()

@@ -67,7 +67,7 @@ SESSION = {
     "max_output_tokens": ("inf", int),
     "tracing": ANY,
     "truncation": ANY,
-    "prompt": None,
+    "prompt": ANY,
     "expires_at": NULL_OR_NUMBER,
     "audio": {
         "input": {

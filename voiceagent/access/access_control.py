@@ -83,10 +83,13 @@ class Admitted:
 
 
 class CallAsked(NamedTuple):
-    """A request to hang up a call or to attach a sideband to it. secret: see `Admitted`."""
+    """A request to hang up a call, to attach a sideband to it, or to resume it. secret: see `Admitted`.
+    after: the last event that the client that resumes it received, "" for none; None for other requests.
+    """
 
     call_id: str
     secret: str = ""
+    after: str | None = None
 
 
 class Admission:

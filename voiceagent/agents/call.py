@@ -17,9 +17,15 @@ from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.capture.dialogue import Dialogue
 from voiceagent.agents.capture.task import Circumstances, Task
 from voiceagent.agents.digits import DigitEntry
-from voiceagent.conversation.events import DictationBegan, HangUpRequested, ReplyRequested, SpeechRequested
+from voiceagent.conversation.events import (
+    DictationBegan,
+    HangUpRequested,
+    ReplyRequested,
+    SpeechRequested,
+    UpdateRequested,
+)
 from voiceagent.conversation.history import MessageItem
-from voiceagent.session.agent import AgentDoes, Answer, OutboundDetails, ToolFailed
+from voiceagent.session.agent import AgentDoes, Answer, OutboundDetails, ToolFailed, current_call_id
 
 if TYPE_CHECKING:
     from voiceagent.agents.agent import Agent
@@ -128,6 +134,26 @@ class AgentCall:
         _check_text("say", text)
         if text.strip():
             self._do(self._post, SpeechRequested(join_surrogates(text), interruptible))
+
+    def update(self, text: str) -> None:
+        """Speak the progress of the running tool, while it runs: "Still looking." It is spoken at the next
+        moment in which neither side speaks and no answer is due, and not at all if the tool has ended by
+        then. A later update of the same tool replaces one that was not spoken. For tools only; `say` is for
+        all other code.
+
+        Args:
+            text: The text.
+
+        Raises:
+            TypeError: `text` is not a str.
+            RuntimeError: No tool is running where it is called.
+        """
+        _check_text("update", text)
+        call_id = current_call_id.get("")
+        if not call_id:
+            raise RuntimeError("update() was called outside of a tool; allowed: in a tool, or say()")
+        if text.strip():
+            self._do(self._post, UpdateRequested(call_id, join_surrogates(text)))
 
     def respond(self, guidance: str) -> None:
         """Let the model speak once neither side does.
@@ -287,7 +313,9 @@ class AgentCall:
         """
         self._do(self._post, DictationBegan(digits))
 
-    def _post(self, event: SpeechRequested | ReplyRequested | HangUpRequested | DictationBegan) -> None:
+    def _post(
+        self, event: SpeechRequested | UpdateRequested | ReplyRequested | HangUpRequested | DictationBegan
+    ) -> None:
         does = self._does()
         if does is not None:
             does.post(event)

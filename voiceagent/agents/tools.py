@@ -40,6 +40,7 @@ class ToolOptions:
     filler: str = ""
     when_played: bool = False
     speaks_result: bool = False
+    model_may_cancel: bool = False
 
 
 @overload
@@ -53,6 +54,7 @@ def tool(
     filler: str = ...,
     when_played: bool = ...,
     speaks_result: bool = ...,
+    model_may_cancel: bool = ...,
 ) -> Callable[[Method], Method]: ...
 def tool(
     method: Method | None = None,
@@ -63,6 +65,7 @@ def tool(
     filler: str = "",
     when_played: bool = False,
     speaks_result: bool = False,
+    model_may_cancel: bool = False,
 ) -> Method | Callable[[Method], Method]:
     """Make a method of an agent a tool. Its docstring is the description for the model.
 
@@ -80,11 +83,13 @@ def tool(
         speaks_result: Speak the text that it returns to the caller as it is. The model knows it, but writes
             no response about it, which saves the caller the wait for one. A failure, or a result that is
             not text, goes to the model.
+        model_may_cancel: While it runs, offer the model the tool `cancel_tool`, which cancels it: for tools
+            that take so long that the caller may change their mind.
 
     Raises:
         WrongTool: An option or the method is invalid.
     """
-    options = ToolOptions(name, cancellable, timeout_s, filler, when_played, speaks_result)
+    options = ToolOptions(name, cancellable, timeout_s, filler, when_played, speaks_result, model_may_cancel)
     _check_options(options)
 
     def mark(method: Method) -> Method:
@@ -147,7 +152,7 @@ def _check_options(options: ToolOptions) -> None:
     for option in ("name", "filler"):
         if not isinstance(given := getattr(options, option), str):
             raise WrongTool(f"{option} is {given!r}; allowed: a text")
-    for option in ("cancellable", "when_played", "speaks_result"):
+    for option in ("cancellable", "when_played", "speaks_result", "model_may_cancel"):
         if not isinstance(given := getattr(options, option), bool):
             raise WrongTool(f"{option} is {given!r}; allowed: True or False")
     given = options.timeout_s
@@ -177,6 +182,7 @@ def _tool_method(kind: type, method: str, options: ToolOptions) -> ToolMethod:
         options.timeout_s,
         options.filler,
         options.when_played,
+        model_may_cancel=options.model_may_cancel,
     )
     return ToolMethod(spec, method, model, options.speaks_result)
 

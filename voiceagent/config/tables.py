@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
@@ -95,6 +95,10 @@ class AgentTable(AgentConfig):
 
     mcp: tuple[McpServerConfig, ...] = ()
     """MCP servers whose tools the agent has in every call."""
+    prompts: dict[str, Annotated[dict[str, str], Field(min_length=1)]] = Field(default_factory=dict)
+    """Stored prompts that a client of the Realtime API may choose by `session.prompt`: for each id, the texts
+    by version. The last one is used where the client names none. `{{name}}` is a variable.
+    """
 
 
 class Config(LlmTables):
@@ -204,6 +208,7 @@ class Config(LlmTables):
             turn_detection=self.turn.to_detection(),
             sees_images=self.llm.sees_images,
             backchannels=self.agent.backchannels,
+            prompts=self.agent.prompts,
         )
 
 

@@ -33,6 +33,20 @@ class ToolSlow:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateRequested:
+    """A running tool requests this text to be spoken while it runs, at the next moment in which neither side
+    speaks and no answer is due. A later one of the same call replaces it.
+    """
+
+    call_id: str
+    text: str
+
+
+ToolEvent = ToolFinished | ToolSlow | UpdateRequested
+"""Events of a tool call that runs."""
+
+
+@dataclass(frozen=True, slots=True)
 class McpListed:
     """The result of `ListMcpTools`. failure: the reason if it failed, else ""."""
 
@@ -119,8 +133,7 @@ class HookFailed:
 
 
 AgentEvent = (
-    ToolFinished
-    | ToolSlow
+    ToolEvent
     | McpListed
     | AgentChanged
     | SpeechRequested

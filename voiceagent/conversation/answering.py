@@ -85,7 +85,12 @@ class Answering:
     def has_pending(self) -> bool:
         """True if a requested response has not started."""
         queue = self._queue
-        return queue.clip is not None or queue.client_request is not None or bool(queue.speech)
+        return (
+            queue.clip is not None
+            or queue.client_request is not None
+            or bool(queue.speech)
+            or self._tools.has_update
+        )
 
     def allow_preemptive(self, allowed: bool) -> None:
         """Set whether the LLM has capacity for responses that may be dropped."""
@@ -286,7 +291,9 @@ class Answering:
             return self._tools.detach() + self._responses.release(settings)
         cancelled = self._responses.cancel_preemptive()
         if requested is None and not self._queue.answer_due:
-            return cancelled
+            # last of all: the news of a tool must not delay an answer
+            update = self._tools.pop_update()
+            return cancelled + (self._start(wanted, settings, say=update) if update else [])
         return cancelled + self._start(wanted, settings, turn)
 
     def _own_request(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:

@@ -33,10 +33,12 @@ from voiceagent.conversation.agent_events import McpListed as McpListed
 from voiceagent.conversation.agent_events import ReplyRequested as ReplyRequested
 from voiceagent.conversation.agent_events import SpeechRequested as SpeechRequested
 from voiceagent.conversation.agent_events import SpellingExpected as SpellingExpected
+from voiceagent.conversation.agent_events import ToolEvent as ToolEvent
 from voiceagent.conversation.agent_events import ToolFinished as ToolFinished
 from voiceagent.conversation.agent_events import ToolOutcome as ToolOutcome
 from voiceagent.conversation.agent_events import ToolSlow as ToolSlow
 from voiceagent.conversation.agent_events import TurnsClaimed as TurnsClaimed
+from voiceagent.conversation.agent_events import UpdateRequested as UpdateRequested
 from voiceagent.conversation.client_requests import ClientRequest as ClientRequest
 from voiceagent.conversation.client_requests import ClipRequested as ClipRequested
 from voiceagent.conversation.client_requests import InputCleared as InputCleared

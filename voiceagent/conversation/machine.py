@@ -37,7 +37,7 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.turn_taking import TurnTaking
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 
-_SPEECH_EVENTS = (ev.AgentChanged, ev.SpeechRequested, ev.ReplyRequested, ev.ToolSlow)
+_SPEECH_EVENTS = (ev.AgentChanged, ev.SpeechRequested, ev.ReplyRequested, ev.ToolSlow, ev.UpdateRequested)
 """Events by which the agent's code requests speech. Ignored in sessions that only transcribe."""
 
 
@@ -60,7 +60,7 @@ class Conversation:
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)
         voice = VoiceOverAgent(InterruptionPolicy(policy), self._caller, self._responses)
         self._items = ItemRequests(self.history, self._responses, self._tools, policy.limits, self._caller)
-        self._prompts = Prompts(self.history, policy)
+        self._prompts = Prompts(self.history, policy, self._tools.built_in_tools)
         self._out_of_band = OutOfBandResponses(self.history, self._prompts, self._tools, new_id)
         self._reviews = Reviews(policy, self._responses)
         self._answering = Answering(
@@ -224,6 +224,8 @@ class Conversation:
             case ev.ToolSlow(call_id):
                 tool = self._tools.running_tool(call_id)
                 return self._answering.speak_filler(tool.filler, self.settings) if tool is not None else []
+            case ev.UpdateRequested(call_id, text):
+                self._tools.queue_update(call_id, text)
             case ev.McpListed():
                 return self._on_mcp_listed(event)
             case ev.AgentChanged():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from audio.pcm import AudioFormat
-from llmcore.engine import Tool
+from llmcore.engine import LOGGED_IF_SET, Tool
 from voiceagent.conversation.mcp import McpServer, McpTool
 from voiceagent.conversation.tool_names import free_name
 
@@ -59,7 +59,8 @@ class AgentTool:
     cancellable: it is cancelled when the conversation continues; other tools keep running, and their results
     enter the history. timeout_s: maximum run time. filler: phrase while the tool is slow, "" for none.
     when_played: run it after the response that called it was played, and not at all if that was cut.
-    own_name: its name in the agent's code, "" if the model knows it by the same name.
+    own_name: its name in the agent's code, "" if the model knows it by the same name. model_may_cancel: while
+    it runs, the model is offered a tool that cancels it.
     """
 
     tool: Tool
@@ -68,6 +69,7 @@ class AgentTool:
     filler: str = ""
     when_played: bool = False
     own_name: str = ""
+    model_may_cancel: bool = field(default=False, metadata=LOGGED_IF_SET)
 
     @property
     def name(self) -> str:
@@ -97,6 +99,7 @@ class CallSettings:
     server runs; `tools` are the client's. mcp_servers: MCP servers that the client named. mcp_tools: their
     tools that are known so far. session_type: "transcription" uses neither LLM nor voice. logprobs: send log
     probabilities with transcripts. pause: None for a call whose inference never pauses.
+    prompts: texts that a client may choose as instructions, by id and version.
     backchannels: calls in which the agent shows with a short "mhm" that it listens.
     """
 
@@ -125,6 +128,7 @@ class CallSettings:
     sees_images: bool = False
     pause: InferencePause | None = None
     backchannels: BackchannelUse = "off"
+    prompts: dict[str, dict[str, str]] = field(default_factory=dict, metadata=LOGGED_IF_SET)
 
     @property
     def only_transcribes(self) -> bool:

@@ -5,6 +5,7 @@ Waiting ──▶ Running ──▶ done, failed             Running: the conver
    │           ├──▶ Overtaken ──▶ done, failed   awaited, but the agent's code spoke meanwhile: late result
    │           ├──▶ Detached ──▶ done, failed    the conversation continued: late result
    │           └──▶ Cancelling ──▶ cancelled     being cancelled; done if it ended first
+   │                                             (by the model: from Running, Overtaken or Detached)
    └▶ cancelled, withdrawn                       the response was cut before it was to run
 
 A call runs once, and its result enters the history once. A late result is appended to the history, because
@@ -18,9 +19,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
-from llmcore.engine import ToolCall
+from llmcore.engine import Tool, ToolCall
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.cancel_tool import (
+    cancel_tool,
+    cancel_tool_name,
+    cancellable_by_label,
+    wanted_label,
+)
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, ToolCallItem
 from voiceagent.conversation.mcp import (
@@ -49,16 +56,22 @@ class Phase(Enum):
 
 
 _AWAITED = (Phase.WAITING, Phase.RUNNING, Phase.OVERTAKEN)
+_WORKING = (Phase.RUNNING, Phase.OVERTAKEN, Phase.DETACHED)
+"""Phases in which the tool runs, and its result is wanted."""
 
 
 @dataclass(slots=True)
 class _Call:
-    """A call that has not ended. told: a prompt said that its result is pending."""
+    """A call that has not ended. told: a prompt said that its result is pending. update: text that it wants
+    spoken, "" for none. cancels: id of the call that it cancels, if it is of the tool that does.
+    """
 
     tool: AgentTool
     record: CallRecord
     phase: Phase
     told: bool = False
+    update: str = ""
+    cancels: str = ""
 
     @property
     def call(self) -> ToolCall:
@@ -115,6 +128,27 @@ class ToolCalls:
         call = self._calls.get(call_id)
         return call.tool if call is not None and call.phase is Phase.RUNNING else None
 
+    @property
+    def has_update(self) -> bool:
+        """True if a running tool has an update that was not spoken."""
+        return any(call.update for call in self._calls.values())
+
+    def queue_update(self, call_id: str, text: str) -> None:
+        """Queue text that a running tool wants spoken, in place of its earlier one. Ignore a call that has
+        ended, or is being cancelled.
+        """
+        call = self._calls.get(call_id)
+        if call is not None and call.phase in _WORKING:
+            call.update = text
+
+    def pop_update(self) -> str:
+        """Return the update of the tool that was called first, "" for none."""
+        for call in self._calls.values():
+            if call.update:
+                text, call.update = call.update, ""
+                return text
+        return ""
+
     def start(
         self, response_id: str, wanted: ToolCall, settings: CallSettings, mcp: McpTool | None = None
     ) -> list[Command]:
@@ -126,6 +160,8 @@ class ToolCalls:
             self._round_id, self._rounds = response_id, self._rounds + 1
         if self._is_known(wanted.call_id):  # not every engine gives unique ids
             wanted = replace(wanted, call_id=self._new_id("call"))
+        if mcp is None and wanted.name == cancel_tool_name(settings):
+            return self._start_cancelling(response_id, wanted)
         tools = {tool.name: tool for tool in settings.agent_tools}
         tool = tools.get(wanted.name) if mcp is None else AgentTool(mcp.tool)
         if tool is None:
@@ -248,14 +284,56 @@ class ToolCalls:
             and self._records.has_items_since(call.record)
         )
         error = event.error
+        if event.outcome != "cancelled" and self._is_being_cancelled(event.call_id):
+            self._history.given_up.discard(event.call_id)  # the cancellation came too late
         if mcp and error is None and event.outcome != "done":
             error = _execution_error(event.output)
-        return [*self._records.add_output(call.record, event.output, late, error)]
+        ended = self._records.add_output(call.record, event.output, late, error)
+        return [*ended, *self._finish_cancelling(event)]
+
+    def built_in_tools(self, settings: CallSettings) -> tuple[Tool, ...]:
+        """Return the tools that the server itself offers to the model at this moment."""
+        return cancel_tool(self._cancellable(), settings)
+
+    def _cancellable(self) -> list[ToolCall]:
+        """Return the running calls that the model may cancel."""
+        calls = self._calls.values()
+        return [call.call for call in calls if call.tool.model_may_cancel and call.phase in _WORKING]
+
+    def _start_cancelling(self, response_id: str, wanted: ToolCall) -> list[Command]:
+        """Cancel a running call on the model's wish. The result follows once that call has ended."""
+        targets = cancellable_by_label(self._cancellable())
+        label = wanted_label(wanted.arguments)
+        if label not in targets:
+            allowed = ", ".join(targets) or "none, as no tool runs that can be cancelled"
+            refusal = f"not done: there is no running tool {label!r}; allowed: {allowed}"
+            return self._refuse(response_id, wanted, refusal)
+        record, told = self._records.add_call(response_id, wanted)
+        tool = AgentTool(Tool(wanted.name, ""))
+        self._calls[wanted.call_id] = _Call(tool, record, Phase.RUNNING, cancels=targets[label])
+        return [*told, *self._stop(self._calls[targets[label]])]
+
+    def _is_being_cancelled(self, call_id: str) -> bool:
+        return any(call.cancels == call_id for call in self._calls.values())
+
+    def _finish_cancelling(self, ended: ev.ToolFinished) -> list[Command]:
+        """Give the model's call that cancels the ended one its result."""
+        result = "cancelled" if ended.outcome == "cancelled" else "not cancelled: it had ended already"
+        return [
+            command
+            for call in list(self._calls.values())
+            if call.cancels == ended.call_id
+            for command in self.on_finished(ev.ToolFinished(call.call.call_id, "done", result))
+        ]
 
     def _cancel(self, call: _Call) -> list[Command]:
         if not call.tool.cancellable or call.phase not in (Phase.RUNNING, Phase.OVERTAKEN):
             return []
-        call.phase = Phase.CANCELLING
+        return self._stop(call)
+
+    def _stop(self, call: _Call) -> list[Command]:
+        """Cancel the tool; `ToolFinished` follows."""
+        call.phase, call.update = Phase.CANCELLING, ""
         self._history.given_up.add(call.call.call_id)
         self._history.cancellable.discard(call.call.call_id)
         return [do.CancelTool(call.call.call_id)]

@@ -46,7 +46,7 @@ from voiceagent.server.traces import exporting, new_exporter
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.gpu import register_gpu_metrics
 from voiceagent.telemetry.metrics import Metrics, render
-from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
+from voiceagent.transports.realtime.sidebands.messages import FromClient, Relayed, not_found
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket import audiosocket
 from voiceagent.transports.telephony.outbound.campaigns import dialing
@@ -189,7 +189,7 @@ class Server:
         return False
 
     async def sideband(
-        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[FromClient]
     ) -> AsyncGenerator[Relayed, None]:
         """Refuse: no other process has calls."""
         yield not_found(asked.call_id)

@@ -51,6 +51,7 @@ from voiceagent.transports.realtime.http import (
 )
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.realtime.sidebands.messages import (
+    FromClient,
     Refused,
     Relayed,
     at_another_gateway,
@@ -103,7 +104,7 @@ class WholeServer(Protocol):
         """End a call of another process of this server. Return True if one had it."""
 
     def sideband(
-        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[FromClient]
     ) -> AsyncGenerator[Relayed, None]:
         """Attach to a call of another process of this server: see `Relay`."""
 
@@ -287,7 +288,7 @@ class Routes:
         return CallControl(self._gateway_url or "", self._admission.opener(call_id))
 
     async def _sideband_elsewhere(
-        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[FromClient]
     ) -> AsyncGenerator[Relayed, None]:
         """Attach to a call of another process of this server, or refuse with the URL of its gateway."""
         async with aclosing(self._server.sideband(asked, messages)) as values:

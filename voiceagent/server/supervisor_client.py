@@ -19,7 +19,7 @@ from voiceagent.server.status import TriageResult
 from voiceagent.telemetry.metric_table import new_counter
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.spans import Span
-from voiceagent.transports.realtime.sidebands.messages import Relayed
+from voiceagent.transports.realtime.sidebands.messages import FromClient, Relayed
 from voiceagent.webhooks.message import WebhookEvent
 
 ANSWER_S = 2.0
@@ -120,7 +120,7 @@ class SupervisorClient:
         await self._connection.ask("share_secret", secret)
 
     async def sideband(
-        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[FromClient]
     ) -> AsyncGenerator[Relayed, None]:
         """See `WholeServer`."""
         async with aclosing(self._connection.stream("sideband", asked, messages)) as values:

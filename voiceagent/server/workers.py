@@ -42,7 +42,7 @@ from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
 from voiceagent.transports.limits import TransportLimits
-from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
+from voiceagent.transports.realtime.sidebands.messages import FromClient, Relayed, not_found
 
 CONNECTIONS = 32
 """Maximum open connections; the oldest is closed beyond that."""
@@ -259,7 +259,7 @@ class Workers:
         await self.pool.ask("keep_secret", secret, ANSWER_S, starting=True)
 
     async def sideband(
-        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[FromClient]
     ) -> AsyncGenerator[Relayed, None]:
         """Attach to a call of one of the workers: see `WholeServer`."""
         having = [worker for worker, has in (await self.pool.ask("has_call", asked, ANSWER_S)).items() if has]

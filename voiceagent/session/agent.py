@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Literal, Protocol
@@ -17,6 +18,9 @@ from voiceagent.conversation.events import AgentEvent
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import McpError
 from voiceagent.conversation.settings import AgentTool
+
+current_call_id: ContextVar[str] = ContextVar("current_call_id")
+"""Id of the tool call in whose task, or thread, the code runs."""
 
 
 class ToolFailed(Exception):

@@ -27,6 +27,7 @@ from voiceagent.session.publishing import CallPublisher, Subscriptions
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.silence_filling import SilenceFilling
+from voiceagent.session.speaking import Speaker
 from voiceagent.session.tool_running import ToolRunner, ToolSource
 from voiceagent.telemetry.call_ids import CallIds, enter_call, leave_call
 
@@ -114,6 +115,16 @@ class BaseCall(ABC):
         late_s = self._silence.took(len(samples) / rate_hz)
         if late_s > STALL_LOGGED_S:
             self._log.warning("connection_stalled", for_s=round(late_s, 1), reason=STALL_REASON)
+
+    def pause_output(self, paused: bool) -> None:
+        """Send none of the agent's audio, or go on with it. Sounds beside speech go on."""
+        if not self._closed:
+            self._speaker_of_responses.pause(paused)
+
+    @property
+    @abstractmethod
+    def _speaker_of_responses(self) -> Speaker:
+        """Speaker of the call's responses."""
 
     def _fill_silence(self, seconds: float) -> None:
         """Push silence for the last `seconds`, in which the line sent nothing."""

@@ -115,6 +115,9 @@ class Call(ControlledCall, Protocol):
         continuously, so that unreported audio was not played.
         """
 
+    def pause_output(self, paused: bool) -> None:
+        """Send none of the agent's audio, or go on with it: the client is not connected."""
+
     async def stopped(self) -> None:
         """Wait until the call is closed, and all its work has stopped except `tools_at_work`."""
 

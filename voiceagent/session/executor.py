@@ -106,6 +106,11 @@ class CommandExecutor:
         self._speaker.played(response_id, played_s, all_along)
 
     @property
+    def speaker(self) -> Speaker:
+        """Speaker of the responses."""
+        return self._speaker
+
+    @property
     def playing(self) -> tuple[str, float]:
         """The response that is playing, "" for none, and the seconds of it that were played by now."""
         return self._speaker.position

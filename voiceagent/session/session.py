@@ -27,6 +27,7 @@ from voiceagent.session.overlap_scores import OverlapScores
 from voiceagent.session.publishing import NO_SUBSCRIPTIONS, Subscriptions
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Measuring, Services
+from voiceagent.session.speaking import Speaker
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 
@@ -164,6 +165,10 @@ class Session(BaseCall):
         """Handle an event and execute its commands, in order, before the next event."""
         if not self._closed and self._handle_in_order(event, self._handle, type(event).__name__):
             self._monitor_idleness()
+
+    @property
+    def _speaker_of_responses(self) -> Speaker:
+        return self._executor.speaker
 
     @property
     def _runner(self) -> ToolRunner:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -61,7 +62,8 @@ class Speaker:
         self._playout: Playout | None = None
         self._resampler: Resampler | None = None
         self._sent = False
-        self._ducked = self._held = False
+        self._ducked = False
+        self._held_for: set[Literal["caller", "connection"]] = set()
         self._rate_hz = 24_000
         # rate of the current response, and from there to the client's, if that has changed since
         self._on_the_way = self._rate_hz, Resampler(self._rate_hz, self._rate_hz)
@@ -108,7 +110,7 @@ class Speaker:
         played_s = self._playout.stop(now_s)
         # at the client too, which is some tens of milliseconds ahead
         self._clear()
-        self._ducked = self._held = False
+        self._forget_caller()
         self.close()
         return played_s
 
@@ -135,7 +137,7 @@ class Speaker:
     @property
     def yields(self) -> bool:
         """True if speech is ducked or held for the caller."""
-        return self._ducked or self._held
+        return self._ducked or "caller" in self._held_for
 
     @property
     def position(self) -> tuple[str, float]:
@@ -151,24 +153,40 @@ class Speaker:
 
     def hold(self) -> None:
         """Pause at the current position; `restore` continues from there."""
-        self._held = True
+        self._held_for.add("caller")
         if self._playout is not None:
             self._playout.hold()
             self._pump()
 
     def restore(self) -> None:
         """Resume at full volume."""
-        self._ducked = self._held = False
-        if self._playout is not None:
+        self._forget_caller()
+        if self._playout is not None and not self._held_for:
             self._playout.restore()
             self._pump()
+
+    def pause(self, paused: bool) -> None:
+        """Send no audio while the client is not connected, or go on. Independent of `hold`."""
+        if paused:
+            self._held_for.add("connection")
+        else:
+            self._held_for.discard("connection")
+        if self._playout is None:
+            return
+        if paused:
+            self._playout.hold()
+        elif not self._held_for:
+            self._playout.restore()
+            if self._ducked:
+                self._playout.duck()
+        self._pump()
 
     def reset_hold(self) -> None:
         """Reset ducking and holding at the end of a response without audio, so that they do not affect the
         next one.
         """
         if self._playout is None:
-            self._ducked = self._held = False
+            self._forget_caller()
 
     def close(self) -> None:
         """Forget the response that is playing; nothing more is sent or posted for it."""
@@ -190,7 +208,7 @@ class Speaker:
             # the caller spoke before this response had audio
             if self._ducked:
                 self._playout.duck()
-            if self._held:
+            if self._held_for:
                 self._playout.hold()
         return self._playout, self._resampler
 
@@ -228,13 +246,17 @@ class Speaker:
             response_id = self._response_id
             self.close()
             # a voice after all audio was sent is a turn: nothing would restore the next response
-            self._ducked = self._held = False
+            self._forget_caller()
             self._post(PlayoutPlayed(response_id))
             return
         next_s = playout.next_due_s(now_s)
         self._forget_wake()
         if next_s is not None:
             self._tick = self._pacer.wake(next_s, self._pump)
+
+    def _forget_caller(self) -> None:
+        self._ducked = False
+        self._held_for.discard("caller")
 
     def _forget_wake(self) -> None:
         if self._tick is not None:

@@ -15,7 +15,7 @@ from voiceagent.conversation.history import CANCELLED
 from voiceagent.conversation.mcp import McpError
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.conversation.tool_names import free_names
-from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
+from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult, current_call_id
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.references import until_stopped
 from voiceagent.session.services import Measuring
@@ -147,6 +147,7 @@ class ToolRunner:
             return _CANCELLED
         # in this task: the tool's task inherits its context, so its spans are children of the call's
         self._began(call.call_id)
+        current_call_id.set(call.call_id)
         # a task of its own: it may outlive the call, and can be cancelled without the waiting task
         work = asyncio.ensure_future(offered.run(call.arguments))
         assert isinstance(work, asyncio.Task)

@@ -70,8 +70,12 @@ class FastPath(WebSocketsSansIOProtocol):
         super().connection_made(self._reading)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Leave the reading ticks."""
+        """Leave the reading ticks. Report a connection that ended without a close frame by its own code (RFC
+        6455, 7.1.5): uvicorn does not distinguish it from a close frame without a code.
+        """
         self._reading.lost()
+        if self.conn.close_rcvd is None and self.conn.close_sent is None:
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": 1006})
         super().connection_lost(exc)
 
     def open(self, take: Callable[[str], None]) -> None:

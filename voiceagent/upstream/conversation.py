@@ -159,6 +159,8 @@ class UpstreamConversation:
                 return self._session_update()
             case ev.SpeechRequested(text):
                 self._queue.enqueue_speech(messages.exact_speech(text))
+            case ev.UpdateRequested(call_id, text) if call_id in self._responses.running:
+                self._queue.enqueue_speech(messages.exact_speech(text))
             case ev.ReplyRequested(guidance):
                 self._queue.enqueue_speech(
                     messages.guided_response(f"{self.settings.instructions}\n\n{guidance}")

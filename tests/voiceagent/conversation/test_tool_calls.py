@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -20,6 +21,7 @@ from voiceagent.conversation.settings import AgentTool, CallSettings
 BOOK = AgentTool(Tool("book", "Books a table."), filler="I am booking.")
 LOOK = AgentTool(Tool("look", "Looks something up."), cancellable=True)
 BYE = AgentTool(Tool("hang_up", "Ends the call."), when_played=True)
+SEARCH = AgentTool(Tool("search", "Searches for long."), model_may_cancel=True)
 SETTINGS = call_settings(agent_tools=(BOOK, LOOK, BYE), tools=(Tool("theirs", "The client's."),))
 
 
@@ -594,7 +596,7 @@ def test_an_agents_tool_that_is_named_like_the_clients_is_renamed_and_runs() -> 
 
 MOVE_NAMES = (
     "call book", "call look", "call both", "call hang_up", "end", "speak", "cut", "played", "slow", "say",
-    "respond",
+    "respond", "update", "call search", "call cancel_tool",
 )  # fmt: skip
 MOVES = st.lists(st.sampled_from(MOVE_NAMES), max_size=40)
 ENDS = st.lists(st.sampled_from(["done", "failed", "cancelled"]), min_size=1, max_size=8)
@@ -639,7 +641,8 @@ class _Life:
     """Moves of model, caller and tools, each where it is possible."""
 
     def __init__(self, ends: list[str]) -> None:
-        self.world = CallWorld(replace(SETTINGS, agent="Clerk"))
+        tools = (*SETTINGS.agent_tools, SEARCH)
+        self.world = CallWorld(replace(SETTINGS, agent="Clerk", agent_tools=tools))
         self.given: dict[str, str] = {}
         self._ends = ends
         self._number = 0
@@ -654,7 +657,8 @@ class _Life:
             made = []
             for tool in wanted:  # side by side, in one answer
                 self._number += 1
-                made.append(ToolCall(f"call_{self._number}", tool, str(self._number % 3)))
+                given = self._running_label(live) if tool == "cancel_tool" else str(self._number % 3)
+                made.append(ToolCall(f"call_{self._number}", tool, given))
             self.world.feed(ev.ToolCallsReady(live, tuple(made)))
             self.world.feed(ev.ResponseGenerated(live, "tool_calls", Usage()))
         elif name == "end":
@@ -673,6 +677,9 @@ class _Life:
                 self.world.feed(ev.ToolSlow(call_id))
         elif name == "say":
             self.world.feed(ev.SpeechRequested("by the way"))
+        elif name == "update":
+            for call_id in self._running():
+                self.world.feed(ev.UpdateRequested(call_id, f"still at {call_id}"))
         elif name == "respond":
             self.world.feed(ev.ReplyRequested("Ask for his name."))
 
@@ -682,6 +689,14 @@ class _Life:
             for live in list(self.world.live()):
                 self._play(live)
             self._end_one()
+
+    def _running_label(self, response_id: str) -> str:
+        """Return the arguments that cancel the last tool that the response was offered, if any."""
+        offered = self.world.working[response_id].request.tools
+        labels = [
+            tool.parameters["properties"]["tool"]["enum"] for tool in offered if tool.name == "cancel_tool"
+        ]
+        return json.dumps({"tool": labels[0][-1] if labels else "nothing"})
 
     def _play(self, response_id: str) -> None:
         if response_id in self.world.working:
@@ -698,6 +713,167 @@ class _Life:
             self.given[call_id] = f"{outcome} {call_id}"
             self.world.feed(ev.ToolFinished(call_id, outcome, self.given[call_id]))  # type: ignore[arg-type]
             self.world.feed(ev.ToolFinished(call_id, outcome, "again"))  # type: ignore[arg-type]
+
+
+STILL = ev.UpdateRequested("book_1", "Still booking.")
+
+
+def test_an_update_of_a_running_tool_is_spoken_once_the_agent_is_silent_and_its_result_follows() -> None:
+    call = world()
+    response_id = call.response_id()
+    calls(call, "book", words="One moment please.")
+    assert not of(do.StartResponse, call.feed(STILL))
+    (update,) = of(do.StartResponse, call.play_out(response_id))
+    assert (update.say, update.turn_id) == ("Still booking.", None)
+    call.play_out(call.make("Still booking."))
+    (answer,) = of(do.StartResponse, finish(call, "book"))
+    assert [one.content for one in answer.request.messages] == [
+        "book a table please",
+        "One moment please.",
+        PENDING,
+        "Still booking.",
+        "[book has ended by now: table 4]",
+    ]
+
+
+def test_an_update_is_dropped_once_its_tool_has_ended() -> None:
+    call = world()
+    response_id = call.response_id()
+    calls(call, "book", words="One moment please.")
+    call.feed(STILL)
+    finish(call, "book")
+    call.play_out(response_id)
+    call.feed(STILL)
+    assert not [start for start in of(do.StartResponse, call.commands) if start.say]
+    assert call.conversation.history.outputs() == {"book_1"}
+
+
+def test_a_newer_update_replaces_one_that_was_not_spoken() -> None:
+    call = world()
+    response_id = call.response_id()
+    calls(call, "book", words="One moment please.")
+    call.feed(STILL)
+    call.feed(ev.UpdateRequested("book_1", "Nearly done."))
+    call.play_out(response_id)
+    call.play_out(call.make("Nearly done."))
+    assert [start.say for start in of(do.StartResponse, call.commands) if start.say] == ["Nearly done."]
+
+
+def test_an_update_waits_for_the_caller_and_for_the_answer_to_them() -> None:
+    call = world()
+    answered(call, "book")
+    item_id = call.begin_speaking(5.0)
+    assert not of(do.StartResponse, call.feed(STILL))
+    (answer,) = of(do.StartResponse, call.pause(item_id, "is there tea", 6.0))
+    released = call.feed(ev.TurnEnded(6.0))
+    assert of(do.ReleaseResponse, released) == [do.ReleaseResponse(answer.response_id)]
+    assert not of(do.StartResponse, released)
+    (update,) = of(do.StartResponse, call.play_out(call.make("Yes, there is.")))
+    assert update.say == "Still booking."
+
+
+def test_a_tool_that_is_being_cancelled_gives_no_update() -> None:
+    call = world()
+    answered(call, "look")
+    call.feed(ev.SpeechRequested("One moment."))
+    call.feed(ev.UpdateRequested("look_1", "Still looking."))
+    call.say("never mind", 5.0)
+    call.feed(ev.UpdateRequested("look_1", "Still looking."))
+    call.play_out(call.make("All right."))
+    assert "Still looking." not in [start.say for start in of(do.StartResponse, call.commands)]
+
+
+SEARCHING = replace(SETTINGS, agent_tools=(BOOK, SEARCH))
+
+
+def offered(start: do.StartResponse) -> list[str]:
+    """Return what the model may cancel in this response."""
+    labels = [
+        tool.parameters["properties"]["tool"]["enum"] for tool in start.request.tools if tool.parameters
+    ]
+    return [label for of_tool in labels for label in of_tool]
+
+
+def cancels(call: CallWorld, label: str) -> list[do.Command]:
+    """The model cancels a tool, and says nothing."""
+    response_id = call.response_id()
+    wanted = ToolCall("cancel_1", "cancel_tool", json.dumps({"tool": label}))
+    commands = call.feed(ev.ToolCallsReady(response_id, (wanted,)))
+    commands += call.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage()))
+    return commands + call.play_out(response_id)
+
+
+def test_the_model_can_cancel_a_tool_only_while_it_runs() -> None:
+    call = world(SEARCHING)
+    answered(call, "search", "book")
+    call.say("how long will it take", 5.0)
+    assert offered(of(do.StartResponse, call.commands)[-1]) == ["search"], "book is no such tool"
+    call.play_out(call.make("A minute."))
+    (result,) = of(do.StartResponse, finish(call, "search"))
+    assert offered(result) == []
+
+
+def test_a_tool_that_the_model_cancels_is_stopped_and_the_model_speaks_of_it() -> None:
+    call = world(SEARCHING)
+    answered(call, "search")
+    call.say("stop searching please", 5.0)
+    assert of(do.CancelTool, cancels(call, "search")) == [do.CancelTool("search_1")]
+    (answer,) = of(do.StartResponse, finish(call, "search", CANCELLED, outcome="cancelled", reply=False))
+    assert messages(answer) == [
+        ("user", "book a table please", []),
+        ("assistant", "", ["search"]),
+        ("tool", CANCELLED, []),
+        ("user", "stop searching please", []),
+        ("assistant", "", ["cancel_tool"]),
+        ("tool", "cancelled", []),
+    ]
+    assert offered(answer) == []
+
+
+def test_a_tool_that_ended_before_it_was_cancelled_gives_its_result() -> None:
+    call = world(SEARCHING)
+    answered(call, "search")
+    call.say("stop searching please", 5.0)
+    cancels(call, "search")
+    (answer,) = of(do.StartResponse, finish(call, "search", "a table at eight"))
+    assert messages(answer)[2:] == [
+        ("tool", PENDING, []),
+        ("user", "stop searching please", []),
+        ("assistant", "", ["cancel_tool"]),
+        ("tool", "not cancelled: it had ended already", []),
+        ("user", "[search has ended by now: a table at eight]", []),
+    ]
+
+
+def test_the_cancellation_of_a_tool_that_does_not_run_is_refused_with_those_that_do() -> None:
+    call = world(SEARCHING)
+    answered(call, "search")
+    call.say("do not book", 5.0)
+    assert not of(do.CancelTool, cancels(call, "book"))
+    assert outputs(call) == [("cancel_1", "not done: there is no running tool 'book'; allowed: search")]
+
+
+def test_two_calls_of_one_tool_are_cancelled_by_their_arguments() -> None:
+    call = world(SEARCHING)
+    response_id = call.response_id()
+    days = (ToolCall("a", "search", '{"day":"mon"}'), ToolCall("b", "search", '{"day":"tue"}'))
+    call.feed(ev.ToolCallsReady(response_id, days))
+    call.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage()))
+    call.play_out(response_id)
+    call.say("not on Tuesday", 5.0)
+    labels = ['search {"day":"mon"}', 'search {"day":"tue"}']
+    assert offered(of(do.StartResponse, call.commands)[-1]) == labels
+    assert of(do.CancelTool, cancels(call, labels[1])) == [do.CancelTool("b")]
+
+
+def test_an_agents_own_tool_of_that_name_keeps_it() -> None:
+    own = AgentTool(Tool("cancel_tool", "Cancels an order."))
+    call = world(replace(SETTINGS, agent_tools=(own, SEARCH)))
+    answered(call, "search")
+    call.say("cancel my order", 5.0)
+    names = [tool.name for tool in of(do.StartResponse, call.commands)[-1].request.tools]
+    assert names == ["cancel_tool", "search", "theirs", "server_cancel_tool"]
+    assert run(calls(call, "cancel_tool")) == ["cancel_tool"]
 
 
 def test_turns_that_the_agents_code_takes_are_not_answered() -> None:

@@ -66,6 +66,34 @@ async def test_longer_frames_leave_the_event_loop_as_much_time(frame_s):
     assert ahead_s - frame_s <= 0.04 + 1e-9 <= ahead_s
 
 
+async def test_a_paused_speaker_sends_nothing_and_goes_on_at_the_same_sample() -> None:
+    now_s, frames = [100.0], list[tuple[Samples, int]]()
+    speaker = await a_speaker(frames, lambda: now_s[0])
+    ramp = np.arange(RATE_HZ, dtype=np.int16)
+    speaker.play("r1", ramp)
+    speaker.pause(True)
+    sent = len(frames)
+    now_s[0] = 110.0
+    speaker.restore()  # the caller's voice was no interruption: that ends no pause
+    speaker.played("r1", 0.06)
+    assert (len(frames), speaker.position) == (sent, ("r1", pytest.approx(0.06)))
+    speaker.pause(False)
+    speaker.close()
+    assert np.array_equal(np.concatenate([frame for frame, _ in frames]), ramp[: 160 * len(frames)])
+    assert len(frames) > sent
+
+
+async def test_a_response_that_begins_in_a_pause_waits_for_its_end() -> None:
+    frames = list[tuple[Samples, int]]()
+    speaker = await a_speaker(frames, lambda: 100.0)
+    speaker.pause(True)
+    speaker.play("r1", SECOND)
+    assert not frames
+    speaker.pause(False)
+    assert frames
+    speaker.close()
+
+
 async def test_a_client_that_changes_the_format_hears_the_rest_at_its_rate():
     now_s, frames = [100.0], list[tuple[Samples, int]]()
     speaker = await a_speaker(frames, lambda: now_s[0])

@@ -27,10 +27,21 @@ WORDS = "Let me look that up. "
 
 
 class Clerk(Agent):
+    cancelled = False
+
     @tool
     async def look(self) -> str:
         """Look it up."""
         return "found"
+
+    @tool(model_may_cancel=True)
+    async def search(self) -> str:
+        """Search until cancelled."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.cancelled = True
+        return "never"
 
 
 class Voice(Deaf):
@@ -57,7 +68,7 @@ class Call:
         services = await call_services(Deaf(), self.llm, silent, agent=self._agent)
         silent.may_speak = self.voice.may_speak
         settings = call_settings(turn_detection=None, latency_events=True)
-        agent = RunningAgent("call_1", Clerk)
+        self.agent = agent = RunningAgent("call_1", Clerk)
         self.session = Session("call_1", services, settings, self.client, agent=agent)
         self.session.begin()
         self.session.handle(ev.ItemCreated(MessageItem("asked", "user", "is there tea")))
@@ -78,8 +89,8 @@ class Call:
         return self.client.of(notify.NotifyResponseEnded)
 
 
-def calls(number: int = 1) -> Delta:
-    return Delta(tool_calls=(ToolCall(f"call_{number}", "look", "{}"),))
+def calls(number: int = 1, name: str = "look", arguments: str = "{}") -> Delta:
+    return Delta(tool_calls=(ToolCall(f"call_{number}", name, arguments),))
 
 
 async def test_the_model_is_asked_about_a_result_at_once_and_heard_when_the_words_before_are_over() -> None:
@@ -132,3 +143,25 @@ async def test_a_model_that_calls_in_circles_ends_in_one_apology_and_one_warning
     (warning,) = [line for line in logs if line["log_level"] == "warning"]
     assert warning["event"] == "response_failed"
     assert "agent.max_tool_rounds" in warning["reason"]
+
+
+async def test_a_tool_that_the_model_cancels_stops_and_the_model_is_asked_about_that() -> None:
+    stop = calls(2, "cancel_tool", '{"tool": "search"}')
+    with capture_logs() as logs:
+        async with Call([WORDS, calls(1, "search")], [stop], ["I stopped."]) as call:
+            call.voice.may_speak.set()
+            await call.client.until(lambda: len(call.ended) == 1)
+            call.session.handle(ev.ItemCreated(MessageItem("stops", "user", "never mind")))
+            call.session.handle(ev.ResponseRequested())
+            await call.client.until(lambda: len(call.ended) == 3)
+            agent = call.agent.agent
+            assert isinstance(agent, Clerk) and agent.cancelled
+    assert [one.text.strip() for one in call.client.of(notify.NotifyResponseText)] == [
+        WORDS.strip(),
+        "I stopped.",
+    ]
+    offered = [[tool.name for tool in request.tools] for request in call.llm.requests]
+    assert offered == [["look", "search"], ["look", "search", "cancel_tool"], ["look", "search"]]
+    assert [(line["tool"], line["outcome"]) for line in logs if line["event"] == "tool"] == [
+        ("search", "cancelled")
+    ]

@@ -271,6 +271,7 @@ PARTS = ("parser", "reader", "current_size", "state", "handshake_exc")
 
 def test_the_parts_of_websockets_that_the_fast_path_looks_at_are_there() -> None:
     assert_parts("websockets", ServerProtocol(), *PARTS, user=USER)
+    assert_parts("websockets", ServerProtocol(), "close_rcvd", "close_sent", user=USER)
     assert_parts("websockets", ServerProtocol().reader, "buffer", user=USER)
 
 

@@ -29,7 +29,6 @@ from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 _PLAYOUT_EVENTS = ev.PlayoutSent | ev.PlayoutPlayed | ev.PlayoutStopped | ev.ResponseLate
-_TOOL_EVENTS = ev.ToolFinished | ev.ToolSlow
 _INDEPENDENT_EVENTS = (
     ev.ClientRequest
     | ev.CallStarted
@@ -131,7 +130,7 @@ class _Fork:
         unfinished at the fork.
         """
         making = getattr(event, "response_id", None) in self._live and not isinstance(event, _PLAYOUT_EVENTS)
-        running = isinstance(event, _TOOL_EVENTS) and event.call_id in self._live
+        running = isinstance(event, ev.ToolEvent) and event.call_id in self._live
         if isinstance(event, ev.TranscriptChanged) and self._answers.recognizes(event.item_id):
             item_id = event.item_id
             self._agenda.plan(at_s, event, lambda: self._answers.recognizes(item_id))

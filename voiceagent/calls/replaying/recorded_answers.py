@@ -77,7 +77,7 @@ class _ToolRun:
 
     asked: tuple[str, str]
     at_s: float
-    made: list[tuple[float, ev.ToolFinished | ev.ToolSlow]] = field(default_factory=list)
+    made: list[tuple[float, ev.ToolEvent]] = field(default_factory=list)
 
 
 class RecordedAnswers:
@@ -229,7 +229,7 @@ class RecordedAnswers:
             self._reviews[said] = record.clock_s - asked_s, event
         elif isinstance(event, ev.SpeechResumed):
             self._resumed.add(event.at_s)
-        elif isinstance(event, ev.ToolFinished | ev.ToolSlow) and event.call_id in self._tools:
+        elif isinstance(event, ev.ToolEvent) and event.call_id in self._tools:
             run = self._tools[event.call_id]
             run.made.append((record.clock_s - run.at_s, event))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from llmcore.engine import Generation, Message, Usage
+from llmcore.engine import Generation, Message, Tool, Usage
 from voiceagent.conversation.commands import AskTurnEnd, Prefill, StartResponse, Summarise
 from voiceagent.conversation.end_of_turn.llm_end import bare
 from voiceagent.conversation.events import ResponseRequested
@@ -18,10 +18,18 @@ from voiceagent.conversation.words import words_of
 
 
 class Prompts:
-    """Builder of the prompts of one call from its history."""
+    """Builder of the prompts of one call from its history. built_in: returns the tools that the server itself
+    offers at the moment.
+    """
 
-    def __init__(self, history: History, policy: TurnPolicy) -> None:
+    def __init__(
+        self,
+        history: History,
+        policy: TurnPolicy,
+        built_in: Callable[[CallSettings], tuple[Tool, ...]] = lambda _: (),
+    ) -> None:
         self._history = history
+        self._built_in = built_in
         self._policy = policy
         self._old_turns = PromptHistory(policy.history)
         self._prefilled: tuple[str, str] = ("", "")  # (turn id, text of it that the LLM has read)
@@ -51,7 +59,7 @@ class Prompts:
         else:
             items = self._history.prompt_items(planned=planned)
         messages = self._old_turns.messages(items)
-        return make_generation(wanted, settings, messages, self._policy)
+        return make_generation(wanted, settings, messages, self._policy, self._built_in(settings))
 
     def prefill(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
         """Prefill the LLM with the history and the stable transcript while the caller speaks."""
@@ -76,7 +84,7 @@ class Prompts:
             return []
         messages = self._old_turns.messages(self._items_for(turn, bare(turn.text)))
         prompt = make_prompt(settings.instructions, messages)
-        return [AskTurnEnd(turn.item_id, turn.text, prompt, settings.all_tools)]
+        return [AskTurnEnd(turn.item_id, turn.text, prompt, self._tools(settings))]
 
     def observe(self, start: StartResponse, usage: Usage) -> None:
         """Record the token usage of a response's prompt."""
@@ -89,7 +97,7 @@ class Prompts:
         if old is None:
             return []
         prompt = make_prompt(settings.instructions, old.prompt)
-        return [Summarise(prompt, settings.all_tools, old.said, old.earlier, old.tokens)]
+        return [Summarise(prompt, self._tools(settings), old.said, old.earlier, old.tokens)]
 
     def set_summary(self, text: str) -> None:
         """Store the requested summary for `replace_old_turns`."""
@@ -126,4 +134,8 @@ class Prompts:
         # also prefills the template's opening of a user turn
         unfinished = () if words else (Message("user", ""),)
         messages = self._old_turns.messages(items) + unfinished
-        return Prefill(make_prompt(settings.instructions, messages), settings.all_tools)
+        return Prefill(make_prompt(settings.instructions, messages), self._tools(settings))
+
+    def _tools(self, settings: CallSettings) -> tuple[Tool, ...]:
+        """Return the tools of the conversation's prompts."""
+        return settings.all_tools + self._built_in(settings)

@@ -13,10 +13,12 @@ def make_generation(
     settings: CallSettings,
     history: tuple[Message, ...],
     policy: TurnPolicy,
+    built_in: tuple[Tool, ...],
 ) -> Generation:
     """Return the LLM request of a response: its own options where it has any, else the call's.
 
-    history: the conversation's, for a response without messages of its own.
+    history: the conversation's, for a response without messages of its own. built_in: the tools that
+    the server itself offers in the conversation.
     """
     modality = wanted.modality or settings.output_modality
     messages = history if wanted.messages is None else wanted.messages
@@ -24,7 +26,7 @@ def make_generation(
         messages += (Message("system", wanted.guidance),)
     return Generation(
         make_prompt(settings.instructions if wanted.instructions is None else wanted.instructions, messages),
-        _tools(wanted, settings),
+        _tools(wanted, settings, built_in),
         wanted.tool_choice or settings.tool_choice,
         _max_tokens(wanted.max_output_tokens or settings.max_output_tokens, policy),
         settings.temperature if wanted.temperature is None else wanted.temperature,
@@ -36,13 +38,13 @@ def _max_tokens(limit: TokenLimit | None, policy: TurnPolicy) -> int:
     return MAX_OUTPUT_TOKENS if limit == "inf" else limit or policy.max_tokens
 
 
-def _tools(wanted: ResponseRequested, settings: CallSettings) -> tuple[Tool, ...]:
+def _tools(wanted: ResponseRequested, settings: CallSettings, built_in: tuple[Tool, ...]) -> tuple[Tool, ...]:
     """Return the tools that the model may call. A response outside the conversation could not report results
     of the agent's tools.
     """
     if wanted.tools is not None:
         return (*wanted.tools, *(tool.tool for tool in wanted.mcp_tools))
-    return settings.all_tools if wanted.in_conversation else settings.tools
+    return settings.all_tools + built_in if wanted.in_conversation else settings.tools
 
 
 def has_own_prompt(wanted: ResponseRequested) -> bool:

@@ -2,13 +2,16 @@
 
 Query: `model`; `intent=transcription` for a call that only transcribes; `call_id` for a sideband of a running
 call (see `sidebands/`). The key is in `Authorization: Bearer` or in the subprotocol
-`openai-insecure-api-key.<key>`. The subprotocol `realtime` is accepted if offered. uvicorn closes connections
-that send overlong messages, with code 1009 (`ws_max_size`).
+`openai-insecure-api-key.<key>`. The subprotocol `realtime` is accepted if offered. With `resume_s`,
+the call waits for its client after a lost connection; `session_id` and `after` resume it (see `resuming`).
+uvicorn closes connections that send overlong messages, with code 1009 (`ws_max_size`).
 """
 
 from __future__ import annotations
 
+import math
 import time
+from functools import partial
 
 from starlette.websockets import WebSocket
 
@@ -18,7 +21,7 @@ from voiceagent.access.requester import NotAdmitted
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.call import CallRefused, OpenCall, conversation_id, new_id
-from voiceagent.transports.connection import Connection
+from voiceagent.transports.connection import Connection, Wire
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.live.secrets import refuse_live
 from voiceagent.transports.outbox import Outbox
@@ -26,6 +29,7 @@ from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.http import deny, wants_transcription
 from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.resuming import MAX_RESUME_S, ResumableWire
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.transports.websocket import WebSocketWire, address_of
@@ -46,6 +50,8 @@ class WebSocketClient:
 
     def __init__(self, call_id: str, max_call_s: float) -> None:
         self.outbox: Outbox[str] = Outbox()
+        self.wire: ResumableWire | None = None
+        """Connection that the client may replace, if it asked for that."""
         self._encoder = Encoder(call_id, conversation_id(call_id), round(time.time() + max_call_s))
 
     def notify(self, notification: notify.Notification) -> None:
@@ -105,6 +111,10 @@ class RealtimeEndpoint:
                     message = "this is a Live session; attach at /v1/live/sessions/{id}/attach"
                     raise RequestError("invalid_value", message, "call_id")
                 await self._sidebands.serve(websocket, caller, call_id)
+            elif (session_id := websocket.query_params.get("session_id")) is not None:
+                await self._sidebands.resume(
+                    websocket, caller, session_id, websocket.query_params.get("after", "")
+                )
             else:
                 await self._serve_call(websocket, caller)
         except NotAdmitted as refused:
@@ -118,6 +128,7 @@ class RealtimeEndpoint:
         refuse_live(caller)
         query = websocket.query_params
         transcribes = wants_transcription(query, caller.session)
+        resume_s = wanted_resume_s(query.get("resume_s"))
         call_id = new_id("sess")
         client = WebSocketClient(call_id, self._limits.max_call_s)
         call_over = await self._admission.begin_call(caller, call_id)
@@ -126,11 +137,32 @@ class RealtimeEndpoint:
             call = opener(call_id, client, query.get("model", ""))
             call.join_trace(websocket.headers.get("traceparent", ""))
             offered = websocket.scope["subprotocols"]
-            wire = WebSocketWire(websocket, "realtime" if "realtime" in offered else None)
+            wire: Wire[str] = WebSocketWire(websocket, "realtime" if "realtime" in offered else None)
+            if resume_s:
+                lost, resumed = partial(call.pause_output, True), partial(call.pause_output, False)
+                wire = client.wire = ResumableWire(wire, resume_s, lost, resumed)
             handler = RealtimeCall(call, client, caller.session, limits=self._limits)
             await Connection(wire, client.outbox, call, limits=self._limits).run(handler)
         finally:
+            if client.wire is not None:
+                client.wire.release()
             call_over()
+
+
+def wanted_resume_s(given: str | None) -> float:
+    """Return how long a call waits for its client after a lost connection, 0 for not at all. Raises
+    RequestError.
+    """
+    if given is None:
+        return 0.0
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= MAX_RESUME_S:
+        message = f"resume_s is {given[:80]!r}; allowed: 0 to {MAX_RESUME_S:g} seconds"
+        raise RequestError("invalid_value", message, "resume_s")
+    return seconds
 
 
 def asks_for_beta(websocket: WebSocket) -> bool:

@@ -100,7 +100,7 @@ class LineTools:
         if not number and destination not in self._transfers:
             allowed = ", ".join(sorted(self._transfers)) or "nobody"
             raise ToolFailed(f"destination is {destination!r}; allowed: {allowed}")
-        name = destination or number
+        name, shown = (destination, destination) if destination else ("the number", Personal(number))
         number = number or self._transfers[destination]
         try:
             if brief.strip():
@@ -108,12 +108,13 @@ class LineTools:
             else:
                 await self._control.transfer(number)
         except TransferFailed as failed:
-            log.warning("transfer_failed", destination=name, outcome=failed.reason, reason=str(failed))
+            log.warning("transfer_failed", destination=shown, outcome=failed.reason, reason=str(failed))
             raise
         except ControlError as error:
-            log.warning("transfer_failed", destination=name, reason=str(error))
+            reason = str(error).replace(number, name)
+            log.warning("transfer_failed", destination=shown, reason=reason)
             raise ToolFailed(f"the transfer to {name} failed; the caller is still there") from error
-        log.info("transferred", destination=name)
+        log.info("transferred", destination=shown)
         await asyncio.sleep(TRANSFERRED_S)
         self._end(f"the caller was transferred to {name}", False)
 

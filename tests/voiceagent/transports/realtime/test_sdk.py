@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from call_settings import call_settings
 from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from realtime_server import RealtimeServer, serving
@@ -165,3 +166,41 @@ async def test_an_error_reaches_the_sdk_with_the_id_of_its_event() -> None:
         await connection.input_audio_buffer.append(audio="?", event_id="mine")
         error = (await until(connection, "error"))[-1].error
         assert (error.code, error.param, error.event_id) == ("invalid_value", "audio", "mine")
+
+
+async def test_a_lost_connection_is_resumed_at_the_sample_after_the_last_one_received() -> None:
+    """The call is the same, and no audio is missing or heard twice."""
+    async with serving(ApiKeys(frozenset({"k1"}))) as server:
+        sdk = AsyncOpenAI(api_key="k1", base_url=f"http://127.0.0.1:{server.port}/v1")
+        async with sdk.realtime.connect(model="some-model", extra_query={"resume_s": "20"}) as lost:
+            created = await lost.recv()
+            assert created.type == "session.created"
+            frames = [np.full(480, number, np.int16) for number in range(1, 6)]
+            server.call.client.notify(notify.NotifyResponseStarted("resp_1", "audio"))
+            server.call.client.notify(notify.NotifyResponseText("resp_1", "item_1", None, "Hello."))
+            for frame in frames[:3]:
+                server.call.client.play("resp_1", frame)
+            last = (await until(lost, "response.output_audio.delta"))[-1]
+            lost._connection.transport.abort()
+            await asyncio.wait_for(server.call.until(lambda call: call.pauses == [True]), 20)
+        again = {"session_id": created.session.id, "after": last.event_id}
+        async with sdk.realtime.connect(model="some-model", extra_query=again) as resumed:
+            for frame in frames[3:]:
+                server.call.client.play("resp_1", frame)
+            server.call.client.notify(
+                notify.NotifyResponseEnded("resp_1", "completed", usage=Usage(10, 0, 3))
+            )
+            rest = [event for event in await until(resumed, "response.done") if event.type == last.type]
+        heard = b"".join(base64.b64decode(event.delta) for event in (last, *rest))
+        assert heard == b"".join(frame.tobytes() for frame in frames)
+        assert len(server.calls) == 1
+
+
+async def test_a_stored_prompt_becomes_the_instructions_of_the_session() -> None:
+    settings = call_settings(prompts={"pmpt_hotel": {"1": "You are the clerk of {{hotel}}."}})
+    async with connected(prepare=lambda: {"settings": settings}) as (_, connection):
+        prompt: Any = {"id": "pmpt_hotel", "variables": {"hotel": "Miramar"}}
+        await connection.session.update(session={"type": "realtime", "prompt": prompt})
+        session = (await until(connection, "session.updated"))[-1].session
+        assert session.instructions == "You are the clerk of Miramar."
+        assert session.prompt.id == "pmpt_hotel"

@@ -22,6 +22,7 @@ from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.realtime.sidebands.messages import (
     Accepted,
     Closed,
+    FromClient,
     Refused,
     Relayed,
     at_another_gateway,
@@ -143,7 +144,7 @@ async def test_a_client_follows_the_redirect_to_the_gateway_that_has_the_call() 
         call_id = other.call.call_id
 
         async def elsewhere(
-            asked: CallAsked, messages: AsyncIterator[str | bytes]
+            asked: CallAsked, messages: AsyncIterator[FromClient]
         ) -> AsyncGenerator[Relayed, None]:
             yield at_another_gateway(asked.call_id, f"http://127.0.0.1:{other.port}")
 

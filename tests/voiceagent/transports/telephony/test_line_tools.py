@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
+from structlog.testing import capture_logs
 
 from voiceagent.session.agent import OfferedTool, ToolFailed
+from voiceagent.telemetry.log import Personal
 from voiceagent.transports.telephony import line_tools
 from voiceagent.transports.telephony.control import ControlError
 from voiceagent.transports.telephony.line_tools import LineTools
@@ -71,6 +74,20 @@ async def test_the_agents_code_hands_a_caller_on_to_any_number(monkeypatch: pyte
     control = Control()
     await LineTools(control, {}, lambda *_: None).transfer(number="+1666")
     assert control.numbers == ["+1666"]
+
+
+@pytest.mark.parametrize("failure", ["", "+1666 is busy"])
+async def test_a_number_that_a_caller_is_connected_to_is_personal_in_the_log(
+    failure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_tools, "TRANSFERRED_S", 0.0)
+    left: list[str] = []
+    line = LineTools(Control(failure), {}, lambda reason, hang_up: left.append(reason))
+    with capture_logs() as logs, suppress(ToolFailed):
+        await line.transfer(number="+1666")
+    assert [line["event"] for line in logs] == ["transfer_failed" if failure else "transferred"]
+    assert isinstance(logs[0]["destination"], Personal)
+    assert "1666" not in str([dict(logs[0]), left])
 
 
 async def test_a_line_without_control_hands_nobody_on() -> None:

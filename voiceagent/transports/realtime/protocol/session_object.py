@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, Eagerness, Modality, TokenLimit
 from voiceagent.transports.realtime.protocol.errors import Wire
+from voiceagent.transports.realtime.protocol.stored_prompts import StoredPrompt
 
 
 def _output_tokens(given: object) -> TokenLimit | None:
@@ -49,7 +50,7 @@ def _modality(given: object) -> Modality | None:
 
 def _prompt(given: object) -> None:
     if given is not None:
-        raise PydanticCustomError("prompt", "allowed: null; no prompts are kept here, give instructions")
+        raise PydanticCustomError("prompt", "allowed: null; a stored prompt is the session's")
 
 
 OutputTokens = Annotated[TokenLimit | None, PlainValidator(_output_tokens)]
@@ -211,5 +212,5 @@ class SessionObject(Wire):
     tracing: Literal["auto"] | dict[str, Any] | None = None
     truncation: Literal["auto", "disabled"] | dict[str, Any] | None = None
     reasoning: dict[str, Any] | None = None
-    prompt: Prompt = None
+    prompt: StoredPrompt | None = None
     voiceagent: Extensions | None = None

@@ -31,6 +31,7 @@ from voiceagent.transports.realtime.protocol.session_object import (
     SemanticVad,
     ServerVad,
 )
+from voiceagent.transports.realtime.protocol.stored_prompts import fill
 from voiceagent.transports.realtime.protocol.transcription import (
     LOGPROBS,
     AnySession,
@@ -50,7 +51,7 @@ TRANSCRIPTION, NOISE_REDUCTION = "audio/input/transcription", "audio/input/noise
 VOICE = "audio/output/voice"
 SHOWN_IF_SENT = ("parallel_tool_calls", "reasoning")
 """Session fields that OpenAI's server omits unless the client has set them."""
-ECHOED = (TRANSCRIPTION, NOISE_REDUCTION, VOICE, "tracing", "truncation", *SHOWN_IF_SENT)
+ECHOED = (TRANSCRIPTION, NOISE_REDUCTION, VOICE, "tracing", "truncation", "prompt", *SHOWN_IF_SENT)
 """Session fields that are shown as they were sent."""
 _FORMAT_NAMES = {audio_format: name for name, audio_format in FORMATS.items()} | {
     AudioFormat.PCM_16K: "audio/pcm"  # WebRTC audio, which is not in events; the API has no such rate
@@ -82,6 +83,10 @@ def merge(update: AnySession, settings: CallSettings, defaults: CallSettings) ->
     ):
         if name in given:
             changes[field] = _or(getattr(update, name), getattr(defaults, field))
+    if update.prompt is not None:
+        filled = fill(update.prompt, settings.prompts)
+        if update.instructions is None:  # given ones replace those of the prompt
+            changes["instructions"] = filled
     changes["echoed"] = echo(update, settings.echoed)
     if "tools" in given:
         tools = update.tools
@@ -271,7 +276,7 @@ def show_session(session_id: str, settings: CallSettings, expires_at: int | None
         "max_output_tokens": settings.max_output_tokens or "inf",
         "tracing": echoed.get("tracing"),
         "truncation": echoed.get("truncation", "auto"),
-        "prompt": None,
+        "prompt": echoed.get("prompt"),
         "expires_at": expires_at,
         "include": [LOGPROBS] if settings.logprobs else None,
     }

@@ -19,16 +19,18 @@ from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.http import deny
+from voiceagent.transports.realtime.resuming import NotKept, ResumableWire
 from voiceagent.transports.realtime.sidebands.messages import (
     Accepted,
     Closed,
+    FromClient,
     Refused,
     Relay,
     Relayed,
     not_found,
 )
 from voiceagent.transports.realtime.sidebands.sideband import Sideband
-from voiceagent.transports.websocket import WebSocketWire
+from voiceagent.transports.websocket import ABNORMAL_CLOSURE, WebSocketWire
 
 MAX_QUEUED = 16
 """Maximum number of events queued for the stream; more wait in the outbox, which is bounded."""
@@ -39,7 +41,7 @@ class StreamWire:
 
     paces = True
 
-    def __init__(self, messages: AsyncIterator[str | bytes]) -> None:
+    def __init__(self, messages: AsyncIterator[FromClient]) -> None:
         self._messages = messages
         self._sent: asyncio.Queue[Relayed | None] = asyncio.Queue(MAX_QUEUED)
 
@@ -58,7 +60,10 @@ class StreamWire:
     async def receive(self) -> str | bytes:
         """Return the client's next message."""
         async for message in self._messages:
-            return message
+            if not isinstance(message, Closed):
+                return message
+            lost = message.code == ABNORMAL_CLOSURE
+            raise Disconnected(message.reason, "connection_lost" if lost else "caller_hung_up")
         raise Disconnected("the client left")
 
     async def send(self, message: str) -> None:
@@ -133,11 +138,45 @@ class Sidebands:
         else:
             await self._carry(wire, attached)
 
+    async def resume(self, websocket: WebSocket, caller: Admitted, call_id: str, after: str) -> None:
+        """Serve the new connection of the client of a call whose connection was lost. after: the last event
+        that it received, "" for none.
+        """
+        asked = CallAsked(call_id, caller.secret, after)
+        wire = WebSocketWire(websocket, "realtime" if "realtime" in websocket.scope["subprotocols"] else None)
+        if self._find(call_id) is None:
+            await self._relay(websocket, wire, asked)
+            return
+        resumed = self._resumable(asked)
+        if isinstance(resumed, Refused):
+            await _deny(websocket, resumed)
+            return
+        try:
+            await resumed.carry(wire, after)
+        except NotKept as error:
+            await _deny(websocket, _not_kept(error))
+
+    def _resumable(self, asked: CallAsked) -> ResumableWire | Refused:
+        opened = self._find(asked.call_id)
+        if opened is None or not self._admission.may_control(asked):
+            return not_found(asked.call_id)
+        own = opened.clients.own
+        wire = getattr(own, "wire", None)
+        if not isinstance(wire, ResumableWire):
+            message = "this session cannot be resumed; only one that was opened with resume_s can"
+            return Refused(409, "not_resumable", message)
+        return wire
+
     async def serve_stream(
-        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[FromClient]
     ) -> AsyncGenerator[Relayed, None]:
         """Serve one sideband whose connection is in another process."""
-        attached = self._attach(asked)
+        attached = self._attach(asked) if asked.after is None else self._resumable(asked)
+        if isinstance(attached, ResumableWire):
+            try:
+                attached.check(asked.after or "")
+            except NotKept as error:
+                attached = _not_kept(error)
         if isinstance(attached, Refused):
             yield attached
             return
@@ -145,7 +184,10 @@ class Sidebands:
 
         async def carry() -> None:
             try:
-                await self._carry(wire, attached)
+                if isinstance(attached, ResumableWire):
+                    await attached.carry(wire, asked.after or "")
+                else:
+                    await self._carry(wire, attached)
             finally:
                 await wire.end()
 
@@ -198,11 +240,14 @@ class Sidebands:
         """Relay a connection's messages to the process that has the call, and the events back."""
         accepted = asyncio.Event()
 
-        async def messages() -> AsyncIterator[str | bytes]:
+        async def messages() -> AsyncIterator[FromClient]:
             await accepted.wait()
-            with suppress(Disconnected):
+            try:
                 while True:
                     yield await wire.receive()
+            except Disconnected as gone:
+                lost = gone.end_code == "connection_lost"
+                yield Closed(ABNORMAL_CLOSURE if lost else 1000, str(gone))
 
         with suppress(Disconnected):
             try:
@@ -228,6 +273,10 @@ class Sidebands:
 async def _deny(websocket: WebSocket, refused: Refused) -> None:
     headers = {"location": refused.location} if refused.location else None
     await deny(websocket, refused.status, refused.code, refused.message, headers)
+
+
+def _not_kept(error: NotKept) -> Refused:
+    return Refused(409, "events_not_kept", str(error))
 
 
 async def _send(wire: WebSocketWire, values: AsyncIterator[Relayed]) -> None:

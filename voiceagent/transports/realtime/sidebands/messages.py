@@ -39,8 +39,13 @@ LIVE_PREFIX = "live_"
 Relayed = Accepted | Refused | Closed | str
 """Values of a relayed sideband: first `Accepted` or `Refused`, then events, last `Closed`."""
 
-Relay = Callable[[CallAsked, AsyncIterator[str | bytes]], AsyncGenerator[Relayed, None]]
-"""Function that attaches to a call of another process; the iterator yields the client's messages."""
+FromClient = str | bytes | Closed
+"""A message of the client, or at last the end of its connection."""
+
+Relay = Callable[[CallAsked, AsyncIterator[FromClient]], AsyncGenerator[Relayed, None]]
+"""Function that attaches to a call of another process, or resumes it; the iterator yields what the client
+sends.
+"""
 
 
 def at_another_gateway(call_id: str, url: str) -> Refused:

@@ -53,8 +53,8 @@ from session_updates import WEATHER, detection, input_, mistake, output, updated
         (
             {"prompt": {"id": "pmpt_1"}},
             "invalid_value",
-            "session.prompt",
-            "allowed: null; no prompts are kept",
+            "session.prompt.id",
+            "'pmpt_1'; allowed: none",
         ),
         ({"include": ["everything"]}, "invalid_value", "session.include[0]", "'everything'"),
         (output(speed=0.2), "invalid_value", "session.audio.output.speed", "greater than or equal to 0.25"),
