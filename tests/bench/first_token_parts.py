@@ -66,7 +66,8 @@ def observe() -> None:
         async with aclosing(outputs(self, *given)) as found:
             async for output in found:
                 if first:
-                    came_s, first, stamps = time.monotonic(), False, output.metrics
+                    came_s, first = time.monotonic(), False
+                    stamps: Any = output.metrics
                     _moments.get().extend(
                         (stamps.queued_ts, stamps.scheduled_ts, stamps.first_token_ts, came_s)
                     )
