@@ -31,9 +31,9 @@ from voiceagent.conversation.latency import percentile
 
 PARTS = (
     "priority classes, time-outs, metrics",
-    "until a thread begins",
-    "template and tokens, in the thread",
-    "until the event loop continues",
+    "until the prompt is begun",
+    "template and tokens",
+    "until the request goes on",
     "to vLLM's process: its own checks, IPC",
     "in vLLM's queue",
     "the step: scheduling, model, sampling",
