@@ -31,9 +31,9 @@ from voiceagent.conversation.latency import percentile
 
 PARTS = (
     "priority classes, time-outs, metrics",
-    "until a thread begins",
-    "template and tokens, in the thread",
-    "until the event loop continues",
+    "until the prompt is begun",
+    "template and tokens",
+    "until the request goes on",
     "to vLLM's process: its own checks, IPC",
     "in vLLM's queue",
     "the step: scheduling, model, sampling",
@@ -66,7 +66,8 @@ def observe() -> None:
         async with aclosing(outputs(self, *given)) as found:
             async for output in found:
                 if first:
-                    came_s, first, stamps = time.monotonic(), False, output.metrics
+                    came_s, first = time.monotonic(), False
+                    stamps: Any = output.metrics
                     _moments.get().extend(
                         (stamps.queued_ts, stamps.scheduled_ts, stamps.first_token_ts, came_s)
                     )
