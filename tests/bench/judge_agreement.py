@@ -65,8 +65,8 @@ async def main() -> None:
     beyond = kappa(pairs)
     print(f"{agreed} of {sum(counts.values())} as labelled, {time.monotonic() - began_s:.0f} s")
     print(f"kappa of those with an answer: {'none' if beyond is None else f'{beyond:.2f}'}")
-    for (label, answer), count in sorted(counts.items()):
-        print(f"label {label}, judge {answer}: {count}")
+    for (label, judged), count in sorted(counts.items()):
+        print(f"label {label}, judge {judged}: {count}")
 
 
 if __name__ == "__main__":

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from queue import Empty
+from threading import Thread
 from typing import Any
 
 from audio.recognizers import RecognizerError
@@ -99,6 +101,7 @@ def _received(results: Any, processes: Sequence[BaseProcess], count: int) -> Ite
 
 def _work(plan: Plan, tasks: Any, results: Any) -> None:
     """Make the runs of the scenarios that this process gets."""
+    Thread(target=_end_with_parent, name="parent", daemon=True).start()
     hold_threads()
     configure_log("console", "error")
     try:
@@ -108,6 +111,14 @@ def _work(plan: Plan, tasks: Any, results: Any) -> None:
         results.put(error)
     except Exception as error:  # such as of an engine; otherwise the eval would wait for ever
         results.put(CommandFailed(f"cannot make calls: {type(error).__name__}: {error}"))
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended: one that is killed cannot end it."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 async def _serve(plan: Plan, tasks: Any, results: Any) -> None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import os
+import select
+import signal
+import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 from llmcore.engine import Delta, Request, ServerError
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import load
 from voiceagent.evals.callable_agent import callable_agent
 from voiceagent.evals.results import Run
-from voiceagent.evals.runs import run_once
+from voiceagent.evals.runs import _end_with_parent, run_once
 from voiceagent.evals.scenario import EvalFile, Scenario
 
 CONFIG = f"""
@@ -56,3 +63,29 @@ def test_a_typed_call_that_fails_is_a_failed_run_and_leaves_no_task(tmp_path: Pa
     made, left = run_virtually(run())
     assert made.failures[0].reason.startswith("the call could not be made")
     assert left == set()
+
+
+def _wait_for_parent(pids: Any) -> None:
+    Thread(target=_end_with_parent, daemon=True).start()
+    pids.put(os.getpid())
+    time.sleep(60)
+
+
+def _be_parent(pids: Any) -> None:
+    child = multiprocessing.get_context("spawn").Process(target=_wait_for_parent, args=(pids,))
+    child.start()
+    child.join()
+
+
+def test_a_process_of_runs_ends_with_a_parent_that_was_killed() -> None:
+    context = multiprocessing.get_context("spawn")
+    pids = context.SimpleQueue()
+    parent = context.Process(target=_be_parent, args=(pids,))
+    parent.start()
+    child = os.pidfd_open(pids.get())
+    try:
+        os.kill(parent.pid or 0, signal.SIGKILL)
+        assert select.select([child], [], [], 30.0)[0], "the process goes on"
+    finally:
+        os.close(child)
+        parent.join()
