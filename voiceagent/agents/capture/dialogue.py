@@ -190,7 +190,7 @@ class Dialogue(Generic[T]):
 
     @property
     def _spelled(self) -> bool:
-        """True if the next answer may be spelled: any but the first, and that one with `spelled_at_once`."""
+        """True if the next answer is likely to have letters: after the first one, all may."""
         return self._task.spelled_at_once or (self._task.spelled and self._asked != self._task.question)
 
     @property
