@@ -129,9 +129,10 @@ try-programs:
 	@$(call try,pg_ctl,postgresql,the store of calls in PostgreSQL)
 
 # All modules are compiled once, by two processes: the test processes would each compile all of them at the same time.
+TORCH_TESTS := tests/audio tests/examples tests/llmcore
 collect = $(BIN)/python -m pytest -p no:xdist --collect-only $(1) >/dev/null 2>&1
 $(DONE)/bytecode: $(DONE)/test | $(TEST_VLLM)
-	@$(call collect,tests/voiceagent) & $(call collect,--ignore tests/voiceagent); wait
+	@$(call collect,$(TORCH_TESTS)) & $(call collect,$(addprefix --ignore ,$(TORCH_TESTS))); wait
 	@touch $@
 test: $(DONE)/bytecode
 

@@ -218,7 +218,7 @@ class ControlText:
         self._out.end_region()
 
     def _read_until(self, region: Region) -> bool:
-        """Parse a thought, or text to remove, up to its end."""
+        """Parse a thought, or text to remove, up to its end. Return True if more text follows it."""
         end = region.end_pattern.search(self._pending)
         emit = self._add_thought if region.kind == "thought" else _drop
         if end is None:

@@ -144,7 +144,9 @@ def in_a_room(
 
 
 def _noise(sound: Floats, voice_over_noise_db: float) -> Floats:
-    """Return pink noise, as in rooms and streets; the voice's level is that of the loudest tenth."""
+    """Return pink noise, as in rooms and streets, at this distance from the voice, whose level is the 90th
+    percentile of its windows of 10 ms.
+    """
     white = np.random.default_rng(_SEED).normal(0, 1, len(sound))
     spectrum = np.fft.rfft(white)
     spectrum[1:] /= np.sqrt(np.arange(1, len(spectrum)))
