@@ -139,6 +139,11 @@ def alphabet_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     )
 
 
+def spells_by_letters(text: str) -> bool:
+    """Return True if a free transcript has letters next to each other."""
+    return re.search(r"\b[a-z]\b\W+\b[a-z]\b", text.lower()) is not None
+
+
 def spells_by_words(text: str) -> bool:
     """Return True if a free transcript of spelling has words of the alphabet."""
     return not set(_ALPHABET.split()).isdisjoint(re.findall(r"[a-z]+(?:-ray)?", text.lower()))

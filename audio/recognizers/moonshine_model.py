@@ -49,6 +49,7 @@ from audio.recognizers.moonshine_grammars import (
     is_likely,
     spelling_grammar,
     spelling_prior,
+    spells_by_letters,
     spells_by_words,
 )
 from audio.recognizers.redecoding import Decode
@@ -218,7 +219,9 @@ class LoadedModel:
         if not flush.spelling:
             return [(self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits, LIKELY_A_TOKEN)]
         text = self.text(list(free.tokens[1:]))
-        grammars = [(self._spelling, LIKELY_A_TOKEN)]
+        grammars = []
+        if flush.spelling == "letters" or spells_by_letters(text):
+            grammars.append((self._spelling, LIKELY_A_TOKEN))
         if flush.spelling == "email":
             grammars.insert(0, (self._emails.of(text), LIKELY_A_TOKEN))
         if spells_by_words(text):

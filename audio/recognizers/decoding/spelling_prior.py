@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from audio.recognizers.decoding.letter_prior import END, LetterPrior
 
@@ -13,6 +14,8 @@ _WEIGHT = 0.7
 """Weight of the prior beside the sound."""
 _LIKELY_WORD, _LIKELY_NAME = 2.0, 3.0
 """Scores of a likely word that is said, and of one that is spelled, in nats."""
+_REPEATED_SIGN = 4.0
+"""Cost of a sign that follows another, in nats: a search that is lost repeats "dot"."""
 _WORD = re.compile(r"[a-z]+(?:-ray)?|\d")
 _SIGNS = frozenset(("dot", "at", "dash", "hyphen", "underscore", "plus"))
 
@@ -49,6 +52,7 @@ class SpellingPrior:
         if tokens[-1] != self._end and words and len(words[-1]) > 1:
             words.pop()
         score, run = 0.0, ""
+        repeated = sum(before in _SIGNS and word in _SIGNS for before, word in pairwise(words))
         for word in words:
             letter = word if len(word) == 1 and word.isalpha() else self._alphabet.get(word)
             if letter is None:
@@ -60,7 +64,7 @@ class SpellingPrior:
             run += letter
         if tokens[-1] == self._end:
             score += self._rate_end(run)
-        return _WEIGHT * score
+        return _WEIGHT * score - _REPEATED_SIGN * repeated
 
     def _rate_end(self, run: str) -> float:
         """Return the score of the end of spelled letters."""
