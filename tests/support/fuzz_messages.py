@@ -51,6 +51,9 @@ LIVE_EVENTS: list[dict[str, Any]] = [
     {"type": "response.item.create", "item": _OUTPUT},
     {"type": "response.create"},
     {"type": "decision.create", "event_id": "e"},
+    {"type": "decision.item.create", "item": _SAID},
+    {"type": "decision.item.delete", "item_id": "a"},
+    {"type": "transport.dtmf.send", "digits": "1"},
     {"type": "session.output_audio.fixture.play", "audio": "AAAA"},
 ]
 LIVE_START = {

@@ -42,6 +42,8 @@ UPSTREAM_SILENCE_S = 10.0
 """Silence sent to a backend after the audio of a client that stops sending. It is the maximum of
 `silence_duration_ms`, and more than OpenAI's `semantic_vad` waits for (8 s with low eagerness).
 """
+MAX_INVALID_EVENTS = 1_000
+"""Invalid events of a call's backend, skipped and logged, after which the caller hears the apology."""
 Step = tuple[Callable[[], ev.Event], Callable[[], list[Action]]]
 """An event for the log, and the conversation's reaction to it."""
 
@@ -87,6 +89,7 @@ class UpstreamCall(BaseCall):
         self._typing = TypingSound(self.background, agent, self._tools)
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
         self._heard_s = self._silent_from_s = 0.0
+        self._invalid_events = 0
         # Marks the log as a call with a backend, even if the caller hangs up before that connects.
         self._handle_step(partial(ev.UpstreamTold, "called", api_mark(config.api)), lambda: [])
         self._join_agent_and_tools(services)
@@ -190,8 +193,12 @@ class UpstreamCall(BaseCall):
     def _read(self, event: Event) -> list[Action]:
         try:
             return self._conversation.on_upstream_event(event)
-        except (KeyError, TypeError, ValueError) as error:
-            self._log.warning("upstream_event_invalid", type=str(event.get("type"))[:80], reason=repr(error))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            reason = repr(error)[:200]
+            self._log.warning("upstream_event_invalid", type=str(event.get("type"))[:80], reason=reason)
+            self._invalid_events += 1
+            if self._invalid_events >= MAX_INVALID_EVENTS:
+                self._connection.abandon(f"it sent {MAX_INVALID_EVENTS} invalid events; the last: {reason}")
             return []
 
     # ---- commands

@@ -116,12 +116,17 @@ class UpstreamConnection:
         self._max_waiting_samples = round(max_waiting_s * UPSTREAM_HZ)
         self._connected = False
         self._heard_samples = 0  # sent to this connection
+        self._abandoned = ""
         self._more, self._started = asyncio.Event(), asyncio.Event()
 
     @property
     def waiting_s(self) -> float:
         """Seconds of audio queued."""
         return self._waiting_samples / UPSTREAM_HZ
+
+    def abandon(self, reason: str) -> None:
+        """Close the connection after the event being handled, and connect no more."""
+        self._abandoned = reason
 
     def send(self, event: Event) -> None:
         """Queue an event."""
@@ -173,6 +178,8 @@ class UpstreamConnection:
             failures = 1 if took_part else failures + 1
             self._report_outcome("lost", reason)
             listener.upstream_lost()
+            if self._abandoned:
+                break
         listener.upstream_given_up(reason)
 
     async def _relay(self, connection: ClientConnection, listener: UpstreamListener) -> tuple[bool, str]:
@@ -186,11 +193,13 @@ class UpstreamConnection:
         took_part = False
         try:
             async for message in connection:
-                event: Any = messages.with_voice(json.loads(message))
+                event: Any = messages.with_voice(messages.read_event(message))
                 if not self._started.is_set():
                     self._check_started(event)
                 took_part = took_part or str(event.get("type")).startswith(_CALL_EVENTS)
                 listener.upstream_sent(event)
+                if self._abandoned:
+                    return took_part, self._abandoned
             return took_part, "it closed the connection"
         except _NotStarted as error:
             return False, str(error)
@@ -199,6 +208,7 @@ class UpstreamConnection:
             ValueError,
             AttributeError,
             KeyError,
+            TypeError,
         ) as error:  # all but the first: invalid
             silent = pinging.done() and pinging.exception() is None
             return took_part, f"it answered no ping within {ping_s:g} s" if silent else describe_error(error)

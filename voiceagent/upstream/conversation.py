@@ -247,6 +247,7 @@ class UpstreamConversation:
 
     def on_upstream_event(self, event: Event) -> list[Action]:
         """Handle an event of the backend. Raises KeyError, TypeError or ValueError if it is invalid."""
+        messages.check_types(event)
         return self._to_backend(self._on_ours(self._api.incoming(event)))
 
     def ignores(self, event: Event) -> bool:

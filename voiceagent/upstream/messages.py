@@ -6,6 +6,7 @@ import json
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,16 @@ REALTIME_APPEND, LIVE_APPEND = "input_audio_buffer.append", "session.input_audio
 """Events with the caller's audio, of either API."""
 VOICED_PEAK = 200
 """Least amplitude of voiced audio, -44 dB of full scale. Live sessions stream silence too."""
+_MAX_DIGITS = 18
+"""Longest integer of an event: nanoseconds since 1970 have 19, no field of either API as many."""
+_TEXTS = {
+    *("type", "id", "item_id", "response_id", "previous_item_id", "call_id", "delegation_id", "event_id"),
+    *("client_event_id", "name", "arguments", "delta", "transcript", "status", "role"),
+}
+_NUMBERS = {
+    *("audio_start_ms", "audio_end_ms", "start_ms", "end_ms"),
+    *("input_tokens", "output_tokens", "cached_tokens"),
+}
 _UPDATABLE_FIELDS = (
     "type",
     "instructions",
@@ -177,6 +188,45 @@ def for_log(wanted: Iterable[Action]) -> list[Command]:
     arrives as events.
     """
     return [one for one in wanted if not isinstance(one, Send | Play | Wait)]
+
+
+def read_event(text: str | bytes) -> Event:
+    """Return an event of the backend. Raise ValueError if it is no object, or has numbers without bounds."""
+    try:
+        event = json.loads(text, parse_int=_bounded, parse_float=_finite, parse_constant=_finite)
+    except RecursionError:
+        raise ValueError("its event is nested too deeply") from None
+    if not isinstance(event, dict):
+        raise ValueError(f"its event is {type(event).__name__}, not an object")
+    return event
+
+
+def check_types(event: Event) -> None:
+    """Raise TypeError if a field that identifies or carries text is not text, or a time is not a number."""
+    waiting: list[object] = [event]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            for name, value in part.items():
+                if name in _TEXTS and not isinstance(value, str | None):
+                    raise TypeError(f"{name} is {type(value).__name__}, not text")
+                if name in _NUMBERS and not isinstance(value, int | float | None):
+                    raise TypeError(f"{name} is {type(value).__name__}, not a number")
+            waiting += part.values()
+
+
+def _bounded(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise ValueError(f"its event has a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    if not isfinite(number := float(digits)):
+        raise ValueError(f"its event has the number {digits[:20]}")
+    return number
 
 
 def with_voice(event: Event) -> Event:

@@ -18,6 +18,14 @@ from voiceagent.upstream.messages import UPSTREAM_HZ, Action, Event
 
 _CHARACTERS_A_SECOND = 15.0
 """Speaking rate of English, pauses included."""
+MAX_RESPONSES = 100
+"""Responses in progress, one playing and the others waiting."""
+MAX_SOUND_S = 600.0
+"""Longest audio of a response: 29 MB. Longer ones never end."""
+MAX_CHARACTERS = 100_000
+"""Longest text of a response."""
+MAX_TOOL_CALLS = 128
+"""Tool calls of a response."""
 
 
 @dataclass(slots=True)
@@ -33,6 +41,7 @@ class Response:
     text: str = ""
     sound_s: float = 0.0
     ended: notify.NotifyResponseEnded | None = None
+    tool_calls: int = field(default=0, init=False)
     when_played: list[ToolCall] = field(default_factory=list)
     waiting: list[Samples] = field(default_factory=list)
     lost: bool = False
@@ -102,12 +111,16 @@ class Responses:
         return next((one for one in self._all if one.response_id == response_id), None)
 
     def begin(self, begun: Event) -> list[Action]:
-        """Add a response that the backend began."""
+        """Add a response that the backend began. Raise ValueError if too many are in progress."""
+        if len(self._all) >= MAX_RESPONSES:
+            raise ValueError(f"{MAX_RESPONSES} responses are in progress")
         self._all.append(Response(begun["id"]))
         return [notify.NotifyResponseStarted(begun["id"], (begun.get("output_modalities") or ["audio"])[0])]
 
     def on_event(self, kind: str, event: Event, tools: Sequence[AgentTool]) -> list[Action]:
-        """Process an event of a response. tools: those that run here."""
+        """Process an event of a response. tools: those that run here. Raise ValueError for a response that is
+        too long.
+        """
         response_id = messages.response_id_of(event)
         response = self.get(response_id)
         if response is None:  # cut here: ignore the rest
@@ -184,6 +197,8 @@ class Responses:
         response = self.get(response_id)
         if response is None:
             return []
+        if response.sound_s > MAX_SOUND_S:
+            raise ValueError(f"a response has more than {MAX_SOUND_S:g} s of audio")
         response.sound_s += len(samples) / UPSTREAM_HZ
         if response is not self.playing:
             response.waiting.append(samples)
@@ -191,6 +206,8 @@ class Responses:
         return [do.Play(response.response_id, Speech(samples))]
 
     def _on_text(self, response: Response, item_id: str, words: str) -> list[Action]:
+        if len(response.text) + len(words) > MAX_CHARACTERS:
+            raise ValueError(f"a response has more than {MAX_CHARACTERS} characters")
         if item_id != response.item_id and item_id not in self._history:
             self._history.insert(MessageItem(item_id, "assistant", "", True, "in_progress"))
         response.item_id = item_id
@@ -203,6 +220,9 @@ class Responses:
     def _on_tool_call(
         self, response: Response, item: ToolCallItem, tools: Sequence[AgentTool]
     ) -> list[Action]:
+        response.tool_calls += 1
+        if response.tool_calls > MAX_TOOL_CALLS:
+            raise ValueError(f"a response has more than {MAX_TOOL_CALLS} tool calls")
         previous_id = self._history.last_id()
         self._history.insert(item)
         tool = next((one for one in tools if one.name == item.call.name), None)

@@ -13,6 +13,7 @@ from voiceagent.upstream import messages
 from voiceagent.upstream.live import session, speech
 from voiceagent.upstream.live.speech import CallerTurn, Output, created, done
 from voiceagent.upstream.messages import Event, Wait
+from voiceagent.upstream.responses import MAX_TOOL_CALLS
 
 REQUEST_S = 10.0
 """Time after which a request that the model did not speak to counts as answered. A delegated answer takes
@@ -195,6 +196,8 @@ class LiveApi:
         """Collect the function calls of a delegated response; they are run once it is complete."""
         kind = event["type"]
         if kind == "response.output_item.done" and event["item"]["type"] == "function_call":
+            if sum(map(len, self._calls.values())) >= MAX_TOOL_CALLS:
+                raise ValueError(f"{MAX_TOOL_CALLS} function calls are of responses that have not ended")
             self._calls.setdefault(delegation_id, []).append(event["item"])
         if kind not in _ENDS:
             return []

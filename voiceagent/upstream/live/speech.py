@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Wait
+from voiceagent.upstream.responses import MAX_CHARACTERS
 
 OUTPUT, GAP, TURN, REQUEST = "output", "gap", "turn", "request"
 """Names of waits: end of a response, gap in it, end of a turn, requested speech."""
@@ -110,6 +111,8 @@ class CallerTurn:
             if not agent_speaks:
                 events += self.announce()
             events.append({"type": "conversation.item.added", "item": self._item()})
+        if len(self._text) + len(delta) > MAX_CHARACTERS:
+            raise ValueError(f"a turn of the caller has more than {MAX_CHARACTERS} characters")
         self._text, self._end_ms = self._text + delta, end_ms
         kind = "conversation.item.input_audio_transcription.delta"
         return [*events, {"type": kind, "item_id": self._item_id, "delta": delta}, Wait(TURN, TURN_QUIET_S)]
