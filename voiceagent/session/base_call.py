@@ -43,13 +43,14 @@ STALL_REASON = "no sound came from the caller, and then all that was late"
 class BaseCall(ABC):
     """One call: its subscribers, the capabilities of its line, its tools, and its end.
 
-    A subclass makes the responses: it sets `_monitor` and `background`, handles events in `post` and audio in
-    `_push_audio`, and ends its work in `_take_gone` and `_stop`.
+    A subclass makes the responses: it sets `_monitor`, `background` and `_speaker`, handles events in `post`
+    and audio in `_push_audio`, and ends its work in `_take_gone` and `_stop`.
     """
 
     _monitor: CallMonitor
     background: Background
     """Sounds beside the agent's speech."""
+    _speaker: Speaker
     takes_turns: ClassVar[bool] = True
     """False if another server decides about turns."""
 
@@ -119,12 +120,7 @@ class BaseCall(ABC):
     def pause_output(self, paused: bool) -> None:
         """Send none of the agent's audio, or go on with it. Sounds beside speech go on."""
         if not self._closed:
-            self._speaker_of_responses.pause(paused)
-
-    @property
-    @abstractmethod
-    def _speaker_of_responses(self) -> Speaker:
-        """Speaker of the call's responses."""
+            self._speaker.pause(paused)
 
     def _fill_silence(self, seconds: float) -> None:
         """Push silence for the last `seconds`, in which the line sent nothing."""

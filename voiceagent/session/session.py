@@ -27,7 +27,6 @@ from voiceagent.session.overlap_scores import OverlapScores
 from voiceagent.session.publishing import NO_SUBSCRIPTIONS, Subscriptions
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Measuring, Services
-from voiceagent.session.speaking import Speaker
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 
@@ -95,6 +94,7 @@ class Session(BaseCall):
             self._log_ids, services, settings, client, post, weak_callback(self._end), self._publisher, agent
         )
         self._monitor, self.background = self._executor.monitor, self._executor.background
+        self._speaker = self._executor.speaker
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
         self._tool_times = ToolTimes(services.measuring)
         listener = self._listener
@@ -165,10 +165,6 @@ class Session(BaseCall):
         """Handle an event and execute its commands, in order, before the next event."""
         if not self._closed and self._handle_in_order(event, self._handle, type(event).__name__):
             self._monitor_idleness()
-
-    @property
-    def _speaker_of_responses(self) -> Speaker:
-        return self._executor.speaker
 
     @property
     def _runner(self) -> ToolRunner:

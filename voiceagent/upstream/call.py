@@ -302,10 +302,6 @@ class UpstreamCall(BaseCall):
     # ---- the end
 
     @property
-    def _speaker_of_responses(self) -> Speaker:
-        return self._speaker
-
-    @property
     def _runner(self) -> ToolRunner:
         return self._tools
 
