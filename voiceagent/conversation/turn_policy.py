@@ -29,6 +29,8 @@ class TurnPolicy:
     before one that may call none; None in logs of builds without this limit (see `tools_as_logged`).
     resume_as_whole: a voice that resumes a turn takes the response back by its length, and is recognized
     together with that turn; False in logs of builds that waited for a word and recognized it alone.
+    hesitations: words that count as none where they alone resume a turn; empty in logs of builds that
+    answered them.
     """
 
     preemptive_attempts: int
@@ -49,6 +51,7 @@ class TurnPolicy:
     llm_end: LlmEnd | None = None
     max_tool_rounds: int | None = None
     resume_as_whole: bool = False
+    hesitations: frozenset[str] = frozenset()
 
     @property
     def tools_as_logged(self) -> bool:
