@@ -56,6 +56,25 @@ def test_the_agents_voice_is_taken_out():
     assert loudness_db(cleaned[settled]) < loudness_db((agent // 3)[settled]) - 20
 
 
+def test_an_echo_that_is_known_is_taken_out_at_once_after_a_long_delay():
+    agent, delay_s = speech_like(4.0, 1), 0.6
+    delay, half = round(delay_s * SAMPLE_RATE_HZ), 2 * SAMPLE_RATE_HZ
+    microphone = np.concatenate((np.zeros(delay, np.int16), agent))[: len(agent)] // 3
+    canceller = EchoCanceller(noise=False, delay_s=delay_s)
+    canceller.converge(agent[:half], microphone[:half])
+    cleaned = []
+    for at in range(half, len(agent), 320):
+        canceller.play(agent[at : at + 320])
+        cleaned.append(canceller.hear(microphone[at : at + 320]))
+    assert loudness_db(np.concatenate(cleaned)) < loudness_db(microphone[half:]) - 20
+
+
+def test_learning_returns_the_same_audio_cleaned():
+    agent = speech_like(1.0, 1)
+    canceller = EchoCanceller(noise=False, delay_s=0.05)
+    assert len(canceller.converge(agent, agent // 3, passes=2)) == len(agent)
+
+
 def test_the_callers_voice_stays():
     caller = speech_like(6.0, 2)
     cleaned = run(np.zeros_like(caller), caller)

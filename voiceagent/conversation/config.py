@@ -18,7 +18,13 @@ from voiceagent.conversation.latency import STAGES, UNBUDGETED_STAGES, LatencyBu
 from voiceagent.conversation.set_phrases import ENGLISH, SET_PHRASES, SetPhrases
 from voiceagent.conversation.settings import BackchannelUse, Eagerness, TurnDetection
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.words import BACKCHANNELS, MISHEARD_BACKCHANNELS, STOP_WORDS, words_of
+from voiceagent.conversation.words import (
+    BACKCHANNELS,
+    HESITATIONS,
+    MISHEARD_BACKCHANNELS,
+    STOP_WORDS,
+    words_of,
+)
 from voiceagent.validation.section import Duration, Seconds, Section
 
 Milliseconds = Annotated[float, Field(gt=0)]
@@ -287,6 +293,7 @@ class TurnConfig(Section):
             min_interruption_words=self.min_interruption_words,
             stop_words=frozenset(STOP_WORDS.get(language, ())),
             backchannels=frozenset(words_of(phrase) for phrase in phrases if words_of(phrase)),
+            hesitations=frozenset(HESITATIONS.get(language, ())),
             misheard_backchannels=frozenset(MISHEARD_BACKCHANNELS.get(language, ())),
             resume_s=self.resume_s,
             prefill_while_speaking=self.prefill_while_speaking,

@@ -30,6 +30,8 @@ class TurnPolicy:
     resume_as_whole: a voice that resumes a turn takes the response back by its length, and is recognized
     together with that turn; False in logs of builds that waited for a word and recognized it alone.
     correction: phrase before a correction by the back LLM; None if no answer is reviewed.
+    hesitations: words that count as none where they alone resume a turn; empty in logs of builds that
+    answered them.
     """
 
     preemptive_attempts: int
@@ -51,6 +53,7 @@ class TurnPolicy:
     max_tool_rounds: int | None = None
     resume_as_whole: bool = False
     correction: str | None = None
+    hesitations: frozenset[str] = frozenset()
 
     @property
     def tools_as_logged(self) -> bool:

@@ -20,6 +20,13 @@ BACKCHANNELS = {
 }  # fmt: skip
 """Phrases of listeners who do not want the turn, by language."""
 
+HESITATIONS = {
+    "en": ("uh", "um", "er", "erm", "hmm", "hm", "mm", "m"),
+    "de": ("äh", "ähm", "öh", "hm", "hmm", "mm", "m"),
+    "es": ("eh", "em", "este", "hm", "hmm", "mm", "m"),
+}  # fmt: skip
+"""Words of callers who think about their next ones, by language."""
+
 STOP_WORDS = {
     "en": ("stop", "wait", "no", "hold", "hello", "hey", "sorry", "excuse", "pardon", "help", "cancel"),
     "de": ("stopp", "stop", "halt", "warte", "warten", "moment", "nein", "hallo", "hey", "entschuldigung",

@@ -63,8 +63,8 @@ class Speakerphone:
     def hear(self, voice: Samples, from_s: float) -> Samples:
         """Return the caller's voice [n], spoken from `from_s` on, with the echo of the agent."""
         heard = voice.astype(np.float64)
-        for delay_s, reflection in REFLECTIONS:
-            heard += reflection * self._played(from_s - delay_s, len(voice))
+        for delay_s, share in REFLECTIONS:
+            heard += share * self._played(from_s - delay_s, len(voice))
         mixed: Samples = np.rint(heard).clip(-32_768, 32_767).astype(np.int16)
         return mixed
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from call_settings import call_settings, turn_detection
 from call_world import POLICY, CallWorld, fragment, of
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llmcore.engine import Message
 from voiceagent.conversation import commands as do
@@ -202,3 +204,34 @@ def test_a_text_that_is_taken_back_leaves_nothing_in_the_history():
     world.feed(ev.FragmentReady(world.response_id(), fragment("Yes, we have.")))
     go_on(world, "a sauna")
     assert [message.role for message in to_messages(world.conversation.history.items)] == ["user"]
+
+
+HESITATING = replace(POLICY, language="en", hesitations=frozenset({"uh", "um"}))
+
+
+@given(st.lists(st.sampled_from(["uh", "um", "uh um"]), min_size=1, max_size=4), st.floats(0.2, 0.5))
+def test_hesitations_after_a_false_end_have_the_turn_answered_once_more_at_most(
+    hesitations: list[str], gap_s: float
+):
+    world = CallWorld(policy=HESITATING, played_s=0.6)
+    cut_off(world)
+    at_s, answers = 2.0 + gap_s, 0
+    for words in hesitations:
+        item_id = world.begin_speaking(at_s)
+        commands = world.feed(ev.InterruptionCandidate(at_s + 0.1))
+        commands += world.pause(item_id, words, at_s + 0.2)
+        commands += world.feed(ev.TurnEnded(at_s + 0.2))
+        starts = of(do.StartResponse, commands)
+        answers += len(starts)
+        assert all(start.request.messages == (Message("user", "do you have a pool or"),) for start in starts)
+        if starts:
+            world.make("Yes, we have a pool.")
+        at_s += 0.2 + gap_s
+    assert answers <= 1
+
+
+def test_words_after_a_hesitation_are_answered_with_the_turn():
+    world = CallWorld(policy=HESITATING, played_s=0.6)
+    cut_off(world)
+    (start,) = of(do.StartResponse, go_on(world, "uh a sauna"))
+    assert start.request.messages == (Message("user", "do you have a pool or uh a sauna"),)

@@ -12,6 +12,7 @@ from call_services import call_services
 from yielding.speakerphone import Speakerphone
 from yielding.spoken_over import SpokenOver, speak_over
 
+from audio.echo import EchoCanceller, EchoError
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
@@ -21,6 +22,7 @@ from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.engines.hosted import hosted
+from voiceagent.session import echo_control
 from voiceagent.session.config import EchoConfig
 from voiceagent.transports.local_call import FORMAT, speak
 
@@ -117,6 +119,16 @@ def test_without_cancellation_the_agent_interrupts_itself(mouth: Mouth):
 @pytest.mark.parametrize("cancel", [True, "auto"])
 def test_with_it_the_agent_speaks_to_its_end(mouth: Mouth, cancel: bool | Literal["auto"]):
     assert call(mouth, cancel).status == "completed"
+
+
+def test_without_a_canceller_an_echo_is_dropped_where_it_is_measured(
+    mouth: Mouth, monkeypatch: pytest.MonkeyPatch
+):
+    def missing(*_: object) -> EchoCanceller:
+        raise EchoError("not installed")
+
+    monkeypatch.setattr(echo_control, "EchoCanceller", missing)
+    assert call(mouth, cancel="auto").status == "completed"
 
 
 @pytest.mark.parametrize("cancel", [True, "auto"])

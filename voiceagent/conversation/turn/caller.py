@@ -217,7 +217,11 @@ class Caller:
         return [notify.NotifyTranscript(turn.item_id, added, final=False)]
 
     def set_hypothesis(self, turn: CallerTurn, event: ev.TranscriptChanged) -> None:
-        """Store the recognizer's newest hypothesis of the turn. The agent's own words count as none."""
+        """Store the recognizer's newest hypothesis of the turn. The agent's own words count as none, and so
+        do hesitations alone after a false end: each would have the turn answered once more.
+        """
+        if turn.resumes is not None and self._policy.hesitations.issuperset(words_of(event.text)):
+            event = replace(event, text="", stable="")
         if turn.overlap is not None and turn.overlap.is_echo(event.text, turn.voiced_s):
             event = replace(event, text="", stable="", earlier=())
         # counted: after a false pause an older flush may still be unanswered
