@@ -16,7 +16,7 @@ from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, ToolCall, Usage
 from llmcore.policies.load_shedding import LoadShedder
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.config.tables import AgentTable
 from voiceagent.engines.engines import Engines
 from voiceagent.server.startup import compose
 from voiceagent.session.session import Session
@@ -61,7 +61,7 @@ class Mouth(Engine):
 async def test_a_menu_that_loops_for_ever_is_left(tmp_path: Path) -> None:
     model = Presser()
     async with running(Twilio) as carrier:
-        agent = AgentConfig(instructions="Order.", filler="", apology="Sorry.")
+        agent = AgentTable(instructions="Order.", filler="", apology="Sorry.")
         config = outbound_config(carrier).model_copy(update={"agent": agent})
         services = await compose(config, Engines(Ears(), model, Mouth()), Metrics(), LoadShedder())
 

@@ -16,7 +16,7 @@ from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, ToolCall, Usage
 from llmcore.policies.load_shedding import LoadShedder
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.config.tables import AgentTable
 from voiceagent.engines.engines import Engines
 from voiceagent.server.startup import compose
 from voiceagent.session.session import Session
@@ -76,7 +76,7 @@ async def phone_agent(brain: Brain) -> AsyncIterator[dict[str, str]]:
     """A server of all lines; gives their addresses by provider."""
     names = ("twilio", "telnyx", "plivo", "vonage", "asterisk")
     config = config_of({**{name: {} for name in names}, "audiosocket": {"port": 0}})
-    agent = AgentConfig(greeting=WORDS, instructions="You are kind.", filler="", apology="Sorry.")
+    agent = AgentTable(greeting=WORDS, instructions="You are kind.", filler="", apology="Sorry.")
     config = config.model_copy(update={"agent": agent})
     services = await compose(config, Engines(Ears(), brain, Mouth()), Metrics(), LoadShedder())
 

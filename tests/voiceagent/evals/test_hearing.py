@@ -34,8 +34,6 @@ engine = "voiceagent.testing:RehearsedModel"
 script = [["What size should they be?"], ["Fine."]]
 [synthesizer]
 engine = "espeak"
-[phrase_cache]
-disk_mb = 0
 """
 FRAME = np.full(480, 5_000, np.int16)
 FRAME_S = len(FRAME) / RATE_HZ
