@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import numpy as np
 from outbound_server import TO, outbound_config, outbound_server
+from phone_agent import Ears, Engine
 from phone_caller import calling
 from recordings import recorded
 from simulated_carriers import PUBLIC_URL, Twilio, running
 
-from audio.pcm import Samples
-from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, ToolCall, Usage
 from llmcore.policies.load_shedding import LoadShedder
@@ -21,19 +20,6 @@ from voiceagent.engines.engines import Engines
 from voiceagent.server.startup import compose
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
-
-
-class Engine:
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-
-class Ears(Engine):
-    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
-        async for item in sound:
-            if isinstance(item, Flush):
-                yield Hypothesis("For orders, press one.", settled=True)
 
 
 class Presser(Engine):
@@ -63,7 +49,9 @@ async def test_a_menu_that_loops_for_ever_is_left(tmp_path: Path) -> None:
     async with running(Twilio) as carrier:
         agent = AgentTable(instructions="Order.", filler="", apology="Sorry.")
         config = outbound_config(carrier).model_copy(update={"agent": agent})
-        services = await compose(config, Engines(Ears(), model, Mouth()), Metrics(), LoadShedder())
+        services = await compose(
+            config, Engines(Ears("For orders, press one."), model, Mouth()), Metrics(), LoadShedder()
+        )
 
         def open_call(call_id, client, name):
             return Session(call_id, services, services.settings, client)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -21,14 +20,12 @@ import numpy as np
 from call_services import call_services
 from yielding.speakerphone import RoomEcho
 from yielding.spoken_over import SpokenOver, speak_over
+from yielding.stop_engines import PreparedVoice, SilentLlm, StopRecognizer
 
 from audio.pcm import Samples
-from audio.recognizers import Flush, Hypothesis
 from audio.resample import resample
-from audio.synthesizers import Speech
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.wav import read_wav
-from llmcore.engine import Delta, Request
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.config import AgentConfig
@@ -45,44 +42,6 @@ LEVELS_DB, DELAYS_S, ROOMS = (6.0, 12.0, 20.0, 30.0), (0.06, 0.45), (None, 1)
 MAX_S = 20.0
 STUTTER_S = 0.1
 Cancel = bool | Literal["auto"]
-
-
-class StopRecognizer:
-    """Understands "stop" in all voices."""
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
-        async for item in sound:
-            if isinstance(item, Flush):
-                yield Hypothesis("stop", settled=True)
-
-
-class SilentLlm:
-    """Has nothing to say."""
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        yield Delta(finish_reason="stop")
-
-    async def prefill(self, request: Request) -> None: ...
-
-
-class PreparedVoice:
-    """Returns audio that was made before. rate_hz: of this audio, by text."""
-
-    def __init__(self, rate_hz: int, made: dict[str, list[Speech]]) -> None:
-        self.rate_hz = rate_hz
-        self._made = made
-
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        for speech in self._made.get(text, []):
-            yield speech
 
 
 def _voice_of(path: Path) -> Samples:

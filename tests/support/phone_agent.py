@@ -35,12 +35,15 @@ class Engine:
 
 
 class Ears(Engine):
-    """Understands that the agent is to stop."""
+    """Understands these words in all voices."""
+
+    def __init__(self, words: str = "please stop talking now") -> None:
+        self._words = words
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         async for item in sound:
             if isinstance(item, Flush):
-                yield Hypothesis("please stop talking now", settled=True)
+                yield Hypothesis(self._words, settled=True)
 
 
 class Brain(Engine):

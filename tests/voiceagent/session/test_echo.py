@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Literal
 
 import numpy as np
@@ -11,13 +10,10 @@ import pytest
 from call_services import call_services
 from yielding.speakerphone import Speakerphone
 from yielding.spoken_over import SpokenOver, speak_over
+from yielding.stop_engines import PreparedVoice, SilentLlm, StopRecognizer
 
 from audio.echo import EchoCanceller, EchoError
-from audio.pcm import Samples
-from audio.recognizers import Flush, Hypothesis
-from audio.synthesizers import Speech
 from audio.synthesizers.espeak import EspeakSynthesizer
-from llmcore.engine import Delta, Request
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.config import AgentConfig
@@ -45,59 +41,25 @@ def livekit_runtime():
     FfiClient.instance._dispose()
 
 
-class Ears:
-    """Understands "stop" whatever voice it hears."""
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
-        async for item in sound:
-            if isinstance(item, Flush):
-                yield Hypothesis("stop", settled=True)
-
-
-class Brain:
-    """Has nothing to say."""
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        yield Delta(finish_reason="stop")
-
-    async def prefill(self, request: Request) -> None: ...
-
-
-class Mouth:
-    """Has everything said by espeak-ng beforehand: by the clock of a call it takes no time."""
-
-    def __init__(self, rate_hz: int, made: dict[str, list[Speech]]) -> None:
-        self.rate_hz = rate_hz
-        self._made = made
-
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        for speech in self._made[text]:
-            yield speech
-
-
 @pytest.fixture(scope="module")
-def mouth() -> Mouth:
-    async def speaks() -> Mouth:
+def mouth() -> PreparedVoice:
+    async def speaks() -> PreparedVoice:
         espeak = hosted(EspeakSynthesizer, voice="en-us+f5", words_per_minute=165)
         await espeak.start()
         try:
             texts = (*SENTENCES, AgentConfig().apology, OBJECTION)
-            return Mouth(espeak.rate_hz, {text: [one async for one in espeak.speak(text)] for text in texts})
+            return PreparedVoice(
+                espeak.rate_hz, {text: [one async for one in espeak.speak(text)] for text in texts}
+            )
         finally:
             await espeak.close()
 
     return asyncio.run(speaks())
 
 
-def call(mouth: Mouth, cancel: bool | Literal["auto"], says: str = "", after_s: float = 0.0) -> SpokenOver:
+def call(
+    mouth: PreparedVoice, cancel: bool | Literal["auto"], says: str = "", after_s: float = 0.0
+) -> SpokenOver:
     """The agent's greeting on a speakerphone, spoken over with `says`; by the clock of the sound, so that no
     frame is late on a busy machine: the canceller would have to find such an echo again.
     """
@@ -105,24 +67,26 @@ def call(mouth: Mouth, cancel: bool | Literal["auto"], says: str = "", after_s: 
     async def spoken_over() -> SpokenOver:
         agent, echo = AgentConfig(greeting=" ".join(SENTENCES), filler=""), EchoConfig(cancel=cancel)
         clock = asyncio.get_running_loop().time
-        services = await call_services(Ears(), Brain(), mouth, agent=agent, echo=echo, clock=clock)
+        services = await call_services(
+            StopRecognizer(), SilentLlm(), mouth, agent=agent, echo=echo, clock=clock
+        )
         sound = trimmed(await speak(mouth, says), FORMAT.rate_hz) if says else np.zeros(0, np.int16)
         return await speak_over(services, sound, after_s, MAX_S, telephone=Speakerphone)
 
     return run_virtually(spoken_over())
 
 
-def test_without_cancellation_the_agent_interrupts_itself(mouth: Mouth):
+def test_without_cancellation_the_agent_interrupts_itself(mouth: PreparedVoice):
     assert call(mouth, cancel=False).status == "cancelled"
 
 
 @pytest.mark.parametrize("cancel", [True, "auto"])
-def test_with_it_the_agent_speaks_to_its_end(mouth: Mouth, cancel: bool | Literal["auto"]):
+def test_with_it_the_agent_speaks_to_its_end(mouth: PreparedVoice, cancel: bool | Literal["auto"]):
     assert call(mouth, cancel).status == "completed"
 
 
 def test_without_a_canceller_an_echo_is_dropped_where_it_is_measured(
-    mouth: Mouth, monkeypatch: pytest.MonkeyPatch
+    mouth: PreparedVoice, monkeypatch: pytest.MonkeyPatch
 ):
     def missing(*_: object) -> EchoCanceller:
         raise EchoError("not installed")
@@ -132,6 +96,6 @@ def test_without_a_canceller_an_echo_is_dropped_where_it_is_measured(
 
 
 @pytest.mark.parametrize("cancel", [True, "auto"])
-def test_the_caller_can_still_interrupt(mouth: Mouth, cancel: bool | Literal["auto"]):
+def test_the_caller_can_still_interrupt(mouth: PreparedVoice, cancel: bool | Literal["auto"]):
     over = call(mouth, cancel, says=OBJECTION, after_s=3.0)
     assert over.status == "cancelled" and over.loudspeaker.silent_s(over.voice_s) is not None
