@@ -7,6 +7,7 @@ from array import array
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
@@ -37,6 +38,7 @@ from audio.recognizers.decoding.moonshine_vocabulary import (
 )
 from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
+from audio.recognizers.decoding.spelling_prior import SpellingPrior
 from audio.recognizers.moonshine_decoder import NONE_RATED, EncoderDecoder, KeysValues
 from audio.recognizers.moonshine_grammars import (
     BY_WORDS_A_TOKEN,
@@ -144,12 +146,20 @@ class LoadedModel:
         self._spelling, self._alphabet = (
             make(self.vocabulary) for make in (spelling_grammar, alphabet_grammar)
         )
-        self._emails = EmailGrammars(self.vocabulary, words)
-        self._prior = spelling_prior(self.vocabulary, words)
+        self._words = words
         self.network = EncoderDecoder(
             encoder, decoder, adapter
         )  # last: reuses the memory freed by counting phrases
         self._completeness = completeness_of(encoder) if adapter is None else None
+
+    # made for the first answer that is spelled: 0.1 s and 7 MB, of which most agents have no use
+    @cached_property
+    def _emails(self) -> EmailGrammars:
+        return EmailGrammars(self.vocabulary, self._words)
+
+    @cached_property
+    def _prior(self) -> SpellingPrior:
+        return spelling_prior(self.vocabulary, self._words)
 
     def open(self) -> Decode:
         """Begin an utterance. Each of its decodings uses the previous transcript as a draft."""

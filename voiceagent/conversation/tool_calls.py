@@ -222,9 +222,10 @@ class ToolCalls:
         """Remove the calls that waited for the end of this response, which answered a false end of turn: the
         whole turn is answered as if they had not been made. Return a command for each.
         """
-        waiting = [call for call in self._calls.values() if call.phase is Phase.WAITING]
         commands: list[Command] = []
-        for call in [call for call in waiting if call.record.response_id == response_id]:
+        for call in list(self._calls.values()):
+            if call.phase is not Phase.WAITING or call.record.response_id != response_id:
+                continue
             del self._calls[call.call.call_id]
             commands += self._records.remove(call.record)
         return commands

@@ -25,8 +25,7 @@ _MEASURED_AFTER_S = (0.16, 0.26, 0.4, 0.6, 0.9)
 _LEAD_IN_S = 0.1
 """Audio before a voice that is compared too."""
 _CONVERGE_S = 2.0
-"""Audio from which a new canceller learns; it takes 10 ms, once a call. Less audio is
-used several times."""
+"""Audio from which a new canceller learns; it takes 10 ms, once a call. Less audio is used several times."""
 Since = Callable[[float], Samples]
 """Returns the caller's audio from a position on, [n] at 16 kHz."""
 

@@ -127,7 +127,7 @@ _ENGLISH = CaptureLanguage(
         i i'd i'll i'm i've me my you your we our they it that's this these those what what's why
         who how when which where do does did don't doesn't didn't can can't cannot could couldn't
         should would wouldn't won't yet need have haven't having had is isn't are aren't was wasn't
-        be think know sure maybe perhaps forgot forget forgotten remember because if but about think
+        be think know sure maybe perhaps forgot forget forgotten remember because if but about
         let wait hmm idea secret private business absolutely tell say give want none nothing pass later really
         """
     ),
