@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from call_services import call_services
 from fake_client import FakeClient
+from yielding.stop_engines import PreparedVoice, SilentLlm, StopRecognizer
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers.espeak import EspeakSynthesizer
-from tests.voiceagent.session.test_echo import SENTENCES, Brain, Ears, Mouth, livekit_runtime
+from tests.voiceagent.session.test_echo import SENTENCES, livekit_runtime
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation import events as ev
@@ -34,20 +35,21 @@ BACKCHANNELS = AgentConfig().backchannel_phrases
 
 
 @pytest.fixture(name="mouth", scope="module")
-def a_mouth() -> Mouth:
-    async def speaks() -> Mouth:
+def a_mouth() -> PreparedVoice:
+    async def speaks() -> PreparedVoice:
         espeak = hosted(EspeakSynthesizer, voice="en-us+f5", words_per_minute=165)
         await espeak.start()
         try:
             texts = (*SENTENCES, AgentConfig().apology, TALK, *BACKCHANNELS)
-            return Mouth(espeak.rate_hz, {text: [one async for one in espeak.speak(text)] for text in texts})
+            made = {text: [one async for one in espeak.speak(text)] for text in texts}
+            return PreparedVoice(espeak.rate_hz, made)
         finally:
             await espeak.close()
 
     return asyncio.run(speaks())
 
 
-class Listening(Ears):
+class Listening(StopRecognizer):
     """Understands talk once it has heard nearly all of it: earlier pauses are short."""
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
@@ -90,7 +92,7 @@ class Caller(FakeClient):
             self.speech.append((type(event.event).__name__, round(event.event.at_s, 1)))
 
 
-def talk_to(mouth: Mouth, cancel: bool, use: str = "all", sound: str = "") -> Caller:
+def talk_to(mouth: PreparedVoice, cancel: bool, use: str = "all", sound: str = "") -> Caller:
     """The caller talks and stops in the middle of a sentence. With cancellation after a greeting, by which
     the canceller learns the echo. sound: played beside speech.
     """
@@ -101,7 +103,7 @@ def talk_to(mouth: Mouth, cancel: bool, use: str = "all", sound: str = "") -> Ca
             EchoConfig(cancel=cancel),
         )
         clock = asyncio.get_running_loop().time
-        services = await call_services(Listening(), Brain(), mouth, agent=agent, echo=echo, clock=clock)
+        services = await call_services(Listening(), SilentLlm(), mouth, agent=agent, echo=echo, clock=clock)
         phrases = tuple([await make_phrase(text, "en", mouth) for text in BACKCHANNELS])
         services = replace(services, speaking=replace(services.speaking, backchannels=phrases))
         changes = {"input_format": FORMAT, "output_format": FORMAT, "backchannels": use}
@@ -126,13 +128,13 @@ def talk_to(mouth: Mouth, cancel: bool, use: str = "all", sound: str = "") -> Ca
     return run_virtually(talked())
 
 
-def test_with_it_no_backchannel_is_taken_for_the_callers_voice(mouth: Mouth):
+def test_with_it_no_backchannel_is_taken_for_the_callers_voice(mouth: PreparedVoice):
     caller, wanted = talk_to(mouth, cancel=True), talk_to(mouth, cancel=True, use="off")
     assert caller.said and not wanted.said
     assert caller.speech == wanted.speech, "it is what the caller said, without the agent's part"
 
 
-def test_with_it_music_beside_speech_is_not_taken_for_the_callers_voice(mouth: Mouth):
+def test_with_it_music_beside_speech_is_not_taken_for_the_callers_voice(mouth: PreparedVoice):
     music, wanted = (talk_to(mouth, cancel=True, use="off", sound=sound) for sound in ("hold", ""))
     assert music.said > 5 * FORMAT.rate_hz, "the music fills the time in which nobody speaks"
     assert [kind for kind, _ in music.speech] == [kind for kind, _ in wanted.speech]
@@ -140,5 +142,5 @@ def test_with_it_music_beside_speech_is_not_taken_for_the_callers_voice(mouth: M
         assert abs(at_s - wanted_s) <= 0.1, kind
 
 
-def test_without_cancellation_a_backchannel_comes_back(mouth: Mouth):
+def test_without_cancellation_a_backchannel_comes_back(mouth: PreparedVoice):
     assert talk_to(mouth, cancel=False).speech != talk_to(mouth, cancel=False, use="off").speech
