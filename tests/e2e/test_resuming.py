@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from openai import AsyncOpenAI
-from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from served import calls_at, served
 
 CONFIG = Path(__file__).parents[2] / "tests/bench/fixed.toml"
 AWAY_S = 1.5
 
 
-async def events_until(connection: AsyncRealtimeConnection, kind: str, times: int = 1) -> list[Any]:
+async def events_until(connection: Any, kind: str, times: int = 1) -> list[Any]:
     """Return all events up to this one of a kind."""
     events: list[Any] = []
     async with asyncio.timeout(60):
@@ -48,3 +47,26 @@ async def test_an_answer_goes_on_after_a_lost_connection_with_no_event_missing_o
         async with asyncio.timeout(20):
             while await calls_at(address):  # noqa: ASYNC110 - no notification tells of it
                 await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("workers", ["1", "3"])
+async def test_a_live_session_goes_on_after_a_lost_connection_with_no_event_missing_or_twice(
+    workers: str,
+) -> None:
+    async with served(CONFIG, options=("--workers", workers)) as address:
+        sdk = AsyncOpenAI(base_url=f"http://{address}/v1", api_key="none")
+        async with sdk.live.connect(extra_query={"resume_s": "30"}) as lost:
+            await lost.session.start(session={"model": "voiceagent"})
+            await lost.session.commentary.append(content="Breakfast is at seven.", delegation_id=None)
+            before = await events_until(lost, "session.output_audio.delta", 5)
+            lost._connection.transport.abort()
+        await asyncio.sleep(AWAY_S)
+        assert await calls_at(address) == 1
+        again = {"session_id": before[0].session.id, "after": before[-1].to_dict()["event_id"]}
+        async with sdk.live.connect(extra_query=again) as resumed:
+            after = await events_until(resumed, "session.output_audio.delta", 5)
+            await resumed.session.close()
+            after += await events_until(resumed, "session.closed")
+        assert await calls_at(address) == 0
+        numbers = [int(event.to_dict()["event_id"].removeprefix("event_")) for event in (*before, *after)]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))

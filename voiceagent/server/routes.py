@@ -299,7 +299,7 @@ class Routes:
     async def _refusal_of_others(self, asked: CallAsked, refused: Relayed) -> Relayed:
         assert self.shared is not None
         url = await self.shared.sideband_url(asked.call_id, asked.secret)
-        return refused if url is None else at_another_gateway(asked.call_id, url)
+        return refused if url is None else at_another_gateway(asked, url)
 
     async def _share_secret(self, secret: ClientSecret) -> None:
         await self._server.share_secret(secret)

@@ -16,6 +16,7 @@ from voiceagent.transports.live.protocol.encode import Encoder, Event
 from voiceagent.transports.live.protocol.permissions import Permissions
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.protocol.encode import to_json
+from voiceagent.transports.realtime.resuming import ResumableWire
 from voiceagent.transports.realtime.sidebands.endpoint import Attached
 from voiceagent.transports.webrtc.output import AudioOutput
 
@@ -30,7 +31,8 @@ class LiveClient:
     clock: monotonic seconds; the session's timeline begins with `begin`. output: sends the agent's audio if
     it is not in events, as over WebRTC. permissions: events that it may receive. received_s: position in the
     caller's audio. `on_notification` is called with each notification after its events were sent. Set
-    `encoder` before the call begins, and `open_sideband` once it has begun. sidebands: their queues.
+    `encoder` before the call begins, and `open_sideband` once it has begun. sidebands: their queues. wire:
+    connection that the client may replace, if it asked for that.
     """
 
     encoder: Encoder
@@ -46,6 +48,7 @@ class LiveClient:
         self.outbox: Outbox[str] = Outbox()
         self.sidebands: list[Outbox[str]] = []
         self.open_sideband: Callable[[], Attached] | None = None
+        self.wire: ResumableWire | None = None
         self._asking: Outbox[str] | None = None
         self._reflected_in: Resampler | None = None
         self._reflected_out: Resampler | None = None
@@ -80,7 +83,9 @@ class LiveClient:
             self.output.play(response_id, frame)
         else:
             sound = b64encode_as_string(encode_sound(frame, self.output_format))
-            self.outbox.put(f'{{"type":"session.output_audio.delta","delta":"{sound}"}}', sound=True)
+            # the API numbers no audio, but a client that resumes must name the last that it received
+            number = "" if self.wire is None else f'"event_id":"{self.encoder.next_id()}",'
+            self.outbox.put(f'{{"type":"session.output_audio.delta",{number}"delta":"{sound}"}}', sound=True)
         if self.sidebands:
             self._reflect_output(frame)
         if not response_id:

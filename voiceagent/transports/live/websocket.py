@@ -1,7 +1,8 @@
 """`/v1/live/sessions`: a session of OpenAI's Live API over a WebSocket.
 
 The first event is `session.start`, with the model and the configuration. The key is in
-`Authorization: Bearer`.
+`Authorization: Bearer`. With `resume_s` in the query, the session waits for its client after a lost
+connection; `session_id` and `after` resume it (see `resuming`).
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from starlette.websockets import WebSocket
 
 from voiceagent.access.access_control import Admission, Admitted
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused, new_id
-from voiceagent.transports.connection import Connection, Disconnected
+from voiceagent.transports.connection import Connection, Disconnected, Wire
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.live.client import LiveClient
 from voiceagent.transports.live.protocol.client_events import SessionStart
@@ -25,6 +27,7 @@ from voiceagent.transports.live.sessions import LiveSessions, Start
 from voiceagent.transports.realtime.http import deny
 from voiceagent.transports.realtime.protocol.encode import to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.resuming import resumable, wanted_resume_s
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.transports.websocket import WebSocketWire, address_of
@@ -32,6 +35,14 @@ from voiceagent.validation.shorten import shorten
 
 MAX_REFUSED = 16
 """Refused events before the session has started. One more closes the connection."""
+
+
+class _About(NamedTuple):
+    """A connection's session. resume_s: how long it waits for its client after a lost connection."""
+
+    session_id: str
+    traceparent: str
+    resume_s: float
 
 
 class LiveEndpoint:
@@ -64,7 +75,11 @@ class LiveEndpoint:
         except NotAdmitted as refused:
             await deny(websocket, refused.status, refused.code, str(refused))
             return
-        await self.run(websocket, caller, self._read_start)
+        if (session_id := websocket.query_params.get("session_id")) is None:
+            await self.run(websocket, caller, self._read_start)
+        elif (sidebands := await self._sidebands_of(websocket, session_id)) is not None:
+            after = websocket.query_params.get("after", "")
+            await sidebands.resume(websocket, caller, session_id, after)
 
     async def run(
         self, websocket: WebSocket, caller: Admitted, read_start: Callable[[str | bytes], Start]
@@ -74,6 +89,7 @@ class LiveEndpoint:
         """
         session_id = new_id(LIVE_PREFIX.rstrip("_"))
         try:
+            resume_s = wanted_resume_s(websocket.query_params.get("resume_s"))
             self._check()
             call_over = await self._admission.begin_call(caller, session_id)
         except NotAdmitted as refused:
@@ -82,9 +98,12 @@ class LiveEndpoint:
         except CallRefused as refused:
             await deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
             return
+        except RequestError as error:
+            await deny(websocket, 400, error.code, error.message)
+            return
+        about = _About(session_id, websocket.headers.get("traceparent", ""), resume_s)
         try:
-            traceparent = websocket.headers.get("traceparent", "")
-            await self._serve(session_id, WebSocketWire(websocket), traceparent, read_start)
+            await self._serve(about, WebSocketWire(websocket), read_start)
         except Disconnected:
             pass  # before the session started
         finally:
@@ -100,17 +119,19 @@ class LiveEndpoint:
         except NotAdmitted as refused:
             await deny(websocket, refused.status, refused.code, str(refused))
             return
-        if self._sidebands is None or not session_id.startswith(LIVE_PREFIX):
-            await deny(websocket, 404, "call_not_found", f"there is no session {shorten(session_id)}")
-            return
-        await self._sidebands.serve(websocket, caller, session_id)
+        sidebands = await self._sidebands_of(websocket, session_id)
+        if sidebands is not None:
+            await sidebands.serve(websocket, caller, session_id)
+
+    async def _sidebands_of(self, websocket: WebSocket, session_id: str) -> Sidebands | None:
+        """Return where a session is found. Deny the connection and return None if the id is no session's."""
+        if self._sidebands is not None and session_id.startswith(LIVE_PREFIX):
+            return self._sidebands
+        await deny(websocket, 404, "call_not_found", f"there is no session {shorten(session_id)}")
+        return None
 
     async def _serve(
-        self,
-        session_id: str,
-        wire: WebSocketWire,
-        traceparent: str,
-        read_start: Callable[[str | bytes], Start],
+        self, about: _About, wire: WebSocketWire, read_start: Callable[[str | bytes], Start]
     ) -> None:
         await wire.open()
         for _ in range(MAX_REFUSED):
@@ -124,7 +145,7 @@ class LiveEndpoint:
             try:
                 start = read_start(message)
                 event_id = start.event.event_id
-                await self._run(session_id, start, wire, traceparent)
+                await self._run(about, start, wire)
                 return
             except RequestError as error:
                 error.client_event_id = error.client_event_id or event_id
@@ -143,20 +164,25 @@ class LiveEndpoint:
             raise RequestError("session_not_started", message_text, "type", event.event_id)
         return Start(event)
 
-    async def _run(self, session_id: str, start: Start, wire: WebSocketWire, traceparent: str) -> None:
+    async def _run(self, about: _About, start: Start, websocket: WebSocketWire) -> None:
         """Run the session until it ends. Raise CallRefused, RequestError before it has started."""
         client = LiveClient(time.monotonic)
-        call = self._sessions.open(session_id, client, start, traceparent)
+        call = self._sessions.open(about.session_id, client, start, about.traceparent)
         try:
+            wire: Wire[str] = websocket
+            if about.resume_s:
+                wire = client.wire = resumable(wire, about.resume_s, call)
             connection = Connection(wire, client.outbox, call, limits=self._limits)
-            session = self._sessions.prepare(session_id, call, client, start, connection.end)
+            session = self._sessions.prepare(about.session_id, call, client, start, connection.end)
         except BaseException:
             await call.close("the session could not start")
             raise
         try:
             await connection.run(session)
         finally:
-            self._sessions.remove(session_id)
+            if client.wire is not None:
+                client.wire.release()
+            self._sessions.remove(about.session_id)
 
 
 async def _refuse(wire: WebSocketWire, error: RequestError) -> None:

@@ -8,17 +8,21 @@ agent's audio waits.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
 
+from voiceagent.session.call import Call
 from voiceagent.transports.connection import Disconnected, Wire
+from voiceagent.transports.realtime.protocol.errors import RequestError
 
 log = structlog.get_logger()
 
@@ -206,6 +210,27 @@ class ResumableWire:
             kept = f"event_{numbers[0] - 1} to event_{numbers[-1]}" if numbers else "none"
             raise NotKept(f"after is {event_id[:80]!r}; allowed: the id of the last event received, {kept}")
         return [sent.event for sent, own in zip(self._kept, numbers, strict=True) if own > number]
+
+
+def wanted_resume_s(given: str | None) -> float:
+    """Return how long a call waits for its client after a lost connection, 0 for not at all. Raises
+    RequestError.
+    """
+    if given is None:
+        return 0.0
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= MAX_RESUME_S:
+        message = f"resume_s is {given[:80]!r}; allowed: 0 to {MAX_RESUME_S:g} seconds"
+        raise RequestError("invalid_value", message, "resume_s")
+    return seconds
+
+
+def resumable(wire: Wire[str], resume_s: float, call: Call) -> ResumableWire:
+    """Return the wire of a call whose audio waits while there is no connection."""
+    return ResumableWire(wire, resume_s, partial(call.pause_output, True), partial(call.pause_output, False))
 
 
 async def _close(wire: Wire[str]) -> None:

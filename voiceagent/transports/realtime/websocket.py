@@ -9,9 +9,7 @@ uvicorn closes connections that send overlong messages, with code 1009 (`ws_max_
 
 from __future__ import annotations
 
-import math
 import time
-from functools import partial
 
 from starlette.websockets import WebSocket
 
@@ -29,7 +27,7 @@ from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.http import deny, wants_transcription
 from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
-from voiceagent.transports.realtime.resuming import MAX_RESUME_S, ResumableWire
+from voiceagent.transports.realtime.resuming import ResumableWire, resumable, wanted_resume_s
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.transports.websocket import WebSocketWire, address_of
@@ -112,6 +110,9 @@ class RealtimeEndpoint:
                     raise RequestError("invalid_value", message, "call_id")
                 await self._sidebands.serve(websocket, caller, call_id)
             elif (session_id := websocket.query_params.get("session_id")) is not None:
+                if session_id.startswith(LIVE_PREFIX):
+                    message = "this is a Live session; resume it at /v1/live/sessions?session_id="
+                    raise RequestError("invalid_value", message, "session_id")
                 await self._sidebands.resume(
                     websocket, caller, session_id, websocket.query_params.get("after", "")
                 )
@@ -139,30 +140,13 @@ class RealtimeEndpoint:
             offered = websocket.scope["subprotocols"]
             wire: Wire[str] = WebSocketWire(websocket, "realtime" if "realtime" in offered else None)
             if resume_s:
-                lost, resumed = partial(call.pause_output, True), partial(call.pause_output, False)
-                wire = client.wire = ResumableWire(wire, resume_s, lost, resumed)
+                wire = client.wire = resumable(wire, resume_s, call)
             handler = RealtimeCall(call, client, caller.session, limits=self._limits)
             await Connection(wire, client.outbox, call, limits=self._limits).run(handler)
         finally:
             if client.wire is not None:
                 client.wire.release()
             call_over()
-
-
-def wanted_resume_s(given: str | None) -> float:
-    """Return how long a call waits for its client after a lost connection, 0 for not at all. Raises
-    RequestError.
-    """
-    if given is None:
-        return 0.0
-    try:
-        seconds = float(given)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds <= MAX_RESUME_S:
-        message = f"resume_s is {given[:80]!r}; allowed: 0 to {MAX_RESUME_S:g} seconds"
-        raise RequestError("invalid_value", message, "resume_s")
-    return seconds
 
 
 def asks_for_beta(websocket: WebSocket) -> bool:

@@ -146,7 +146,7 @@ async def test_a_client_follows_the_redirect_to_the_gateway_that_has_the_call() 
         async def elsewhere(
             asked: CallAsked, messages: AsyncIterator[FromClient]
         ) -> AsyncGenerator[Relayed, None]:
-            yield at_another_gateway(asked.call_id, f"http://127.0.0.1:{other.port}")
+            yield at_another_gateway(asked, f"http://127.0.0.1:{other.port}")
 
         async with (
             serving(elsewhere=elsewhere) as one,

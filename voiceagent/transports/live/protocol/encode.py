@@ -36,7 +36,11 @@ class Encoder:
     def event(self, kind: str, client_event_id: str | None = None, **fields: Any) -> Event:
         """Return an event with its id."""
         answered = {} if client_event_id is None else {"client_event_id": client_event_id}
-        return {"type": kind, "event_id": f"event_{next(self._numbers)}", **answered, **fields}
+        return {"type": kind, "event_id": self.next_id(), **answered, **fields}
+
+    def next_id(self) -> str:
+        """Return the id of a new event. Its number is higher than those before it."""
+        return f"event_{next(self._numbers)}"
 
     def error(self, code: str, message: str, param: str | None, client_event_id: str | None) -> Event:
         """Return an `error` event."""

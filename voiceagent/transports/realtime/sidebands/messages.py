@@ -48,16 +48,21 @@ sends.
 """
 
 
-def at_another_gateway(call_id: str, url: str) -> Refused:
+def at_another_gateway(asked: CallAsked, url: str) -> Refused:
     """Return the refusal for a call of another gateway: a redirect, which many clients follow, if that
     gateway has its own URL.
     """
     if not url:
         message = "another gateway has this call, and no URL of its own (cluster.gateway_url_env)"
         return Refused(421, "call_at_another_gateway", message)
-    path = f"realtime?{urlencode({'call_id': call_id})}"
-    if call_id.startswith(LIVE_PREFIX):
-        path = f"live/sessions/{quote(call_id, safe='')}/attach"
+    is_live = asked.call_id.startswith(LIVE_PREFIX)
+    if asked.after is not None:
+        query = urlencode({"session_id": asked.call_id, "after": asked.after})
+        path = f"{'live/sessions' if is_live else 'realtime'}?{query}"
+    elif is_live:
+        path = f"live/sessions/{quote(asked.call_id, safe='')}/attach"
+    else:
+        path = f"realtime?{urlencode({'call_id': asked.call_id})}"
     location = f"{url.replace('http', 'ws', 1)}/v1/{path}"
     return Refused(307, "call_at_another_gateway", f"another gateway has this call: {location}", location)
 
