@@ -10,6 +10,7 @@ import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
 import numpy as np
@@ -18,7 +19,7 @@ from aiortc import RTCPeerConnection, RTCSessionDescription
 from attacked_server import AttackedServer
 from fuzz_messages import CLIENT_EVENTS, LIVE_EVENTS, LIVE_START, mutated, mutated_text
 from phone_lines import Asterisk, AudioSocket, Message, Plivo, Provider, Telnyx, Twilio, Vonage
-from rtc_caller import RtcCaller, rtc_calling
+from rtc_caller import LiveRtcCaller, RtcCaller, rtc_calling
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 
@@ -52,7 +53,9 @@ REQUESTS = [
     "GET /v1/live/sessions/live_0/content",
     "POST /v1/realtime/calls/rtc_0/hangup",
     "GET /v1/realtime?call_id=rtc_0",
+    "GET /v1/live/sessions?session_id=live_0&after=event_1",
 ]
+LIVE_ENDS = ("/live_0/attach", "/live_0/fork", "?session_id=live_0&after=event_1", "?resume_s=1")
 _OFFER = '"transport":{"type":"webrtc","sdp":"v=0"}'
 _ALLOWED = '"allowed_client_events":["session.close"],"allowed_server_events":[{"type":"error"}]'
 BODIES = {
@@ -64,7 +67,13 @@ BODIES = {
     ],
     "/v1/live/sessions/live_0/fork": [("application/json", f'{{"session":{{"store":false}},{_OFFER}}}')],
     "/v1/realtime/calls": [("application/sdp", "v=0\r\n"), ("multipart/form-data; boundary=x", FORM)],
-    "/v1/realtime/client_secrets": [("application/json", '{"session":{"type":"realtime"}}')],
+    "/v1/realtime/client_secrets": [
+        ("application/json", '{"session":{"type":"realtime"}}'),
+        (
+            "application/json",
+            f'{{"session":{{"type":"live","model":"m","client":{{"data_channel":{{{_ALLOWED}}}}}}}}}',
+        ),
+    ],
     "/telephony/twilio/voice": [("application/x-www-form-urlencoded", "CallSid=CA0&From=%2B1555&To=b")],
     "/telephony/plivo/transfer": [("application/x-www-form-urlencoded", "CallUUID=0&From=1555")],
 }
@@ -124,12 +133,27 @@ class Fuzzing:
     async def sideband(self) -> None:
         """Attack the sideband of an idle call, or wait if the server refuses the call."""
         events: list[Message] = [json.dumps(event) for event in CLIENT_EVENTS]
+        await self._beside("/v1/realtime", [], "sideband", "/v1/realtime?call_id={}", events)
+
+    async def live_sideband(self) -> None:
+        """Attack the sideband of an idle Live session."""
+        events: list[Message] = [json.dumps(event) for event in LIVE_EVENTS]
+        start: list[Message] = ['{"type":"session.start","session":{"model":"m"}}']
+        path = "/v1/live/sessions/{}/attach"
+        await self._beside("/v1/live/sessions?resume_s=1", start, "live sideband", path, events)
+
+    async def _beside(
+        self, own: str, opening: list[Message], name: str, path: str, events: list[Message]
+    ) -> None:
+        """Attack a second connection of a call. own: path of its first. path: with the call's id."""
         try:
-            async with self.server.call() as call:
+            async with self.server.call(own) as call:
+                for message in opening:
+                    await call.send(message)
                 call_id = json.loads(await call.recv())["session"]["id"]
                 reading = asyncio.create_task(_read(call))
                 try:
-                    await self.websocket("sideband", f"/v1/realtime?call_id={call_id}", [], events)
+                    await self.websocket(name, path.format(call_id), [], events)
                 finally:
                     await call.close()
                     await reading
@@ -184,6 +208,7 @@ class Fuzzing:
         heads = [f"{line} HTTP/1.1\r\nHost: localhost\r\n\r\n" for line in REQUESTS]
         queries = ("", "?call_id=rtc_0", "?intent=transcription")
         heads += [UPGRADE.format(f"/v1/realtime{query}") for query in queries]
+        heads += [UPGRADE.format(f"/v1/live/sessions{end}") for end in LIVE_ENDS]
         for path, bodies in BODIES.items():
             for kind, whole_body in bodies:
                 body = mutated_text(whole_body, self.chance)
@@ -266,7 +291,7 @@ class Fuzzing:
                 if number % 50 == 49:
                     await asyncio.sleep(0.005)
 
-    async def media(self, caller: RtcCaller) -> None:
+    async def media(self, caller: RtcCaller, events: list[dict[str, Any]]) -> None:
         """The caller's own broken packets, encrypted with the keys of his call, and his events."""
         line = caller.peer.getTransceivers()[0].sender.transport
         rtp = b"\x90\x60\x00\x01" + bytes(7) + b"\x07\xbe\xde\x00\x01\x10\x30\x00\x00" + b"\xf8\xff" * 9
@@ -289,18 +314,20 @@ class Fuzzing:
             finally:
                 self.counts[kind] += 1
         for _ in range(60):
-            message = mutated(json.dumps(self.chance.choice(CLIENT_EVENTS)), self.chance)
+            message = mutated(json.dumps(self.chance.choice(events)), self.chance)
             if caller.channel.readyState == "open":
                 caller.channel.send(str(_sendable(message))[:16_000])
                 self.counts["data channel"] += 1
         await asyncio.sleep(0.05)
 
     async def webrtc(self) -> None:
+        """Attack a call of either API over WebRTC."""
+        kind, events = self.chance.choice(((RtcCaller, CLIENT_EVENTS), (LiveRtcCaller, LIVE_EVENTS)))
         try:
-            async with asyncio.timeout(20), rtc_calling(self.server.address) as caller:
+            async with asyncio.timeout(20), rtc_calling(self.server.address, kind=kind) as caller:
                 await self.datagrams(caller)
                 for _ in range(6):
-                    await self.media(caller)
+                    await self.media(caller, events)
         except AssertionError:
             self.refused += 1
             await asyncio.sleep(REFUSED_S)
@@ -318,6 +345,7 @@ async def fuzz(server: AttackedServer, messages: int, seed: int) -> Counter[str]
         ("live", 0.05, 1, fuzzing.live),
         ("transcription", 0.05, 1, fuzzing.transcription),
         ("sideband", 0.05, 1, fuzzing.sideband),
+        ("live sideband", 0.03, 1, fuzzing.live_sideband),
         *((name, 0.07, 1, fuzzing.line(name, provider)) for name, provider in LINES.items()),
         ("audiosocket", 0.07, 1, fuzzing.audiosocket),
         ("frames", 0.06, 4, fuzzing.frames),

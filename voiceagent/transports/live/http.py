@@ -15,6 +15,7 @@ from voiceagent.transports.live.websocket import LiveEndpoint
 from voiceagent.transports.realtime.http import answering, cross_origin
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.websocket import address_of, websocket_routes
+from voiceagent.validation.shorten import shorten
 
 SERVED = (
     f"WebSockets at {PATH}, {PATH}/{{id}}/attach and {PATH}/{{id}}/fork, "
@@ -48,7 +49,8 @@ def live_routes(
     async def end(request: Request) -> Response:
         asked = await asked_for(request)
         if not await hang_up(asked):
-            raise RequestError("call_not_found", f"there is no session {asked.call_id}", "session_id")
+            message = f"there is no session {shorten(asked.call_id)}"
+            raise RequestError("call_not_found", message, "session_id")
         return Response(status_code=200)
 
     async def refuse(request: Request) -> Response:

@@ -27,6 +27,7 @@ from voiceagent.transports.realtime.protocol.session_settings import merge_given
 from voiceagent.transports.webrtc.calls import WebRtcCalls
 from voiceagent.transports.webrtc.client import WebRtcClient
 from voiceagent.transports.websocket import address_of
+from voiceagent.validation.shorten import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class WebRtcEndpoint:
         caller = self._admission.admit(request.headers, peer)
         asked = CallAsked(request.path_params["call_id"], caller.secret)
         if not self.end(asked) and not await self._hang_up_elsewhere(asked):
-            raise RequestError("call_not_found", f"there is no call {asked.call_id}", "call_id")
+            raise RequestError("call_not_found", f"there is no call {shorten(asked.call_id)}", "call_id")
         return Response(status_code=200)
 
     def end(self, asked: CallAsked) -> bool:
