@@ -16,10 +16,11 @@ class UpstreamApi(Protocol):
     """Translation for one call. Events named "ours" are those of the Realtime API.
 
     full_duplex: the backend decides itself when to speak, so that results are sent at once, even during
-    speech.
+    speech. max_ahead_s: most seconds of audio that it may send before they are played.
     """
 
     full_duplex: bool
+    max_ahead_s: float
 
     def opening(self, update: Event, items: Sequence[Event]) -> list[Event]:
         """Return the first events of a connection. update, items: settings and history, as ours."""
@@ -49,6 +50,8 @@ class RealtimeApi:
     """The Realtime API, without translation."""
 
     full_duplex = False
+    max_ahead_s = 300.0
+    """A response is sent as it is generated. The longest of OpenAI's has 4,096 tokens, about 205 s."""
 
     def opening(self, update: Event, items: Sequence[Event]) -> list[Event]:
         """Return the settings, then the history."""

@@ -170,8 +170,16 @@ class UpstreamCall(BaseCall):
         self._handle_step(partial(ev.UpstreamTold, "connected"), self._conversation.connected)
 
     def upstream_sent(self, event: Event) -> None:
-        """See `UpstreamListener`. Invalid events are logged and skipped."""
+        """See `UpstreamListener`. Invalid events are logged and skipped. A backend that is too far ahead with
+        its audio is given up: the caller would hear it long after its connection has ended.
+        """
         if self._conversation.ignores(event):
+            return
+        try:
+            self._conversation.check_ahead(self._playing[1])
+        except ValueError as error:
+            self._handle_step(partial(ev.UpstreamTold, "too far ahead"), self._conversation.drop_audio)
+            self._connection.abandon(str(error))
             return
         self._handle_step(partial(messages.to_logged, event), partial(self._read, event))
 

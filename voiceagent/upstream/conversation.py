@@ -97,6 +97,19 @@ class UpstreamConversation:
             commands += self._responses.ended(response, failed)
         return commands
 
+    def check_ahead(self, played_s: float) -> None:
+        """Raise ValueError if the backend is too far ahead with its audio. played_s: of the response that is
+        playing.
+        """
+        ahead_s, allowed_s = self._responses.sound_s - played_s, self._api.max_ahead_s
+        if ahead_s > allowed_s:
+            message = f"it sent {ahead_s:.0f} s of audio that was not played yet; allowed: {allowed_s:g} s"
+            raise ValueError(message)
+
+    def drop_audio(self) -> list[Action]:
+        """Stop playout, and drop all audio of a backend that will be given up."""
+        return self._stop_playout("upstream", cancel=False)
+
     def give_up(self, apology: str, sound: Samples) -> list[Action]:
         """Play the apology and end the call: no backend is available any more.
 

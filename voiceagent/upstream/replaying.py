@@ -24,7 +24,7 @@ from voiceagent.upstream.apis import WAITED, new_api
 from voiceagent.upstream.conversation import UpstreamConversation
 from voiceagent.upstream.messages import Action, for_log, from_logged
 
-_OF_THE_CONNECTION = ("called", "connected", "lost", "given up", WAITED)
+_OF_THE_CONNECTION = ("called", "connected", "lost", "too far ahead", "given up", WAITED)
 
 
 def replay_handler(log: CallLog, ids: LoggedIds) -> Handle:
@@ -84,6 +84,8 @@ def _commands(conversation: UpstreamConversation, event: ev.Event) -> list[Actio
             return conversation.waited(wait)
         case ev.UpstreamTold("lost"):
             return conversation.lost()
+        case ev.UpstreamTold("too far ahead"):
+            return conversation.drop_audio()
         case ev.UpstreamTold("given up", apology, sound):
             return conversation.give_up(apology, sound)
         case ev.UpstreamTold():

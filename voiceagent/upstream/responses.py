@@ -110,6 +110,11 @@ class Responses:
         """Return the response of this id; None if it is over or was cut."""
         return next((one for one in self._all if one.response_id == response_id), None)
 
+    @property
+    def sound_s(self) -> float:
+        """Seconds of audio of all responses in progress, the played part of the first included."""
+        return sum(one.sound_s for one in self._all)
+
     def begin(self, begun: Event) -> list[Action]:
         """Add a response that the backend began. Raise ValueError if too many are in progress."""
         if len(self._all) >= MAX_RESPONSES:

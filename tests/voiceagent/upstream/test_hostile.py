@@ -9,21 +9,30 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from call_services import call_services
 from fake_client import FakeClient
 from fuzz_messages import mutated_text
+from kept_events import KeptEvents
+from made_live import MadeLive
 from made_upstream import TONE, MadeUpstream, upstream_serving
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from voiceagent.calls.log.event_log import read_log
+from voiceagent.calls.replaying.replay import replay
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import History
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
+from voiceagent.session.publishing import NO_SUBSCRIPTIONS, Subscriptions
+from voiceagent.upstream.api import RealtimeApi
 from voiceagent.upstream.call import MAX_INVALID_EVENTS, UpstreamCall
 from voiceagent.upstream.config import ApiName, UpstreamConfig
 from voiceagent.upstream.connection import Upstream
 from voiceagent.upstream.messages import read_event
-from voiceagent.upstream.responses import MAX_RESPONSES, MAX_SOUND_S
+from voiceagent.upstream.replaying import replay_handler
+from voiceagent.upstream.responses import MAX_RESPONSES, MAX_SOUND_S, Responses
 
 PLACE = {"response_id": "resp_1", "item_id": "item_1", "output_index": 0, "content_index": 0}
 CALL = {"id": "item_2", "type": "function_call", "name": "add", "call_id": "c", "arguments": "{}"}
@@ -63,12 +72,16 @@ LIVE: list[dict[str, Any]] = [
 ]
 
 
-async def new_call(url: str = "ws://127.0.0.1:9/v1", api: ApiName = "realtime") -> UpstreamCall:
+async def new_call(
+    url: str = "ws://127.0.0.1:9/v1",
+    api: ApiName = "realtime",
+    subscriptions: Subscriptions = NO_SUBSCRIPTIONS,
+) -> UpstreamCall:
     """Return a call that has not begun."""
     table = UpstreamConfig(url=url, api=api)
     upstream = Upstream(table, {}, Path("my.toml"), CollectorRegistry())
     services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
-    return UpstreamCall("call_1", services, services.settings, FakeClient(), upstream)
+    return UpstreamCall("call_1", services, services.settings, FakeClient(), upstream, subscriptions)
 
 
 @pytest.mark.parametrize(
@@ -129,19 +142,58 @@ async def test_backend_that_sends_nothing_but_invalid_events_is_given_up_with_th
     assert len(made.handshakes) == 1, "it is not connected again"
 
 
-async def test_audio_without_end_is_bounded() -> None:
+def test_response_without_end_is_bounded_however_slowly_it_is_sent() -> None:
+    responses = Responses(History())
+    responses.begin(BEGUN["response"])
+    minute = np.zeros(24_000 * 60, np.int16)
+    with pytest.raises(ValueError, match="more than 600 s of audio"):
+        for _ in range(round(MAX_SOUND_S / 60) + 5):
+            responses.play("resp_1", minute)
+    assert responses.sound_s <= MAX_SOUND_S + 60
+
+
+async def test_audio_without_end_is_dropped_at_its_bound() -> None:
     call = await new_call()
     call.upstream_sent(BEGUN)
     minute = b64encode(bytes(2 * 24_000 * 60)).decode()
-    with capture_logs() as logs:
-        for _ in range(round(MAX_SOUND_S / 60) + 5):
-            call.upstream_sent({"type": "response.output_audio.delta", **PLACE, "delta": minute})
-            await asyncio.sleep(0)
-    assert "more than 600 s of audio" in str(logs)
-    response = call._conversation._responses.playing
-    assert response is not None
-    assert response.sound_s <= MAX_SOUND_S + 60
+    for _ in range(round(MAX_SOUND_S / 60) + 5):
+        call.upstream_sent({"type": "response.output_audio.delta", **PLACE, "delta": minute})
+        await asyncio.sleep(0)
+        assert call._conversation._responses.sound_s <= RealtimeApi.max_ahead_s + 60
+    assert not call._conversation._responses
     await call.close("the test ends")
+
+
+TWO_SECONDS = b64encode(np.full(2 * 24_000, 9_000, "<i2").tobytes()).decode()
+
+
+@pytest.mark.parametrize(("api", "allowed_s"), [("realtime", 300), ("live", 60)])
+async def test_backend_that_floods_audio_is_cut_off_and_is_not_heard_any_longer(
+    api: ApiName, allowed_s: int
+) -> None:
+    made, kept = MadeUpstream() if api == "realtime" else MadeLive(), KeptEvents()
+    with capture_logs() as logs:
+        async with upstream_serving(made):
+            call = await new_call(made.url, api, Subscriptions((kept,)))
+            client = call._client
+            assert isinstance(client, FakeClient)
+            call.begin()
+            try:
+                await made.until_ready()
+                if api == "realtime":
+                    made.send("response.created", response=BEGUN["response"])
+                kind = "response.output_audio.delta" if api == "realtime" else "session.output_audio.delta"
+                for _ in range(allowed_s // 2 + 10):
+                    made.send(kind, **(PLACE if api == "realtime" else {}), delta=TWO_SECONDS)
+                await client.until(lambda: len(client.of(notify.NotifyResponseEnded)) == 2)
+                ended = client.of(notify.NotifyResponseEnded)
+                assert [one.status for one in ended] == ["cancelled", "completed"], "cut, then the apology"
+            finally:
+                await call.close("the test ends")
+    assert client.cleared == 1
+    assert f"allowed: {allowed_s} s" in str([one for one in logs if one["event"] == "upstream_abandoned"])
+    assert len(made.handshakes) == 1, "it is not connected again"
+    assert replay(read_log(kept.lines(call._services)), begin=replay_handler) is None
 
 
 async def test_responses_without_end_are_bounded() -> None:

@@ -33,6 +33,8 @@ class LiveApi:
     """The translation for one call. new_id: creates ids. backend_model: the Responses model."""
 
     full_duplex = True
+    max_ahead_s = 60.0
+    """Audio is sent as it is spoken; a stalled network delivers some of it at once."""
 
     def __init__(self, new_id: Callable[[str], str], model: str = "", backend_model: str = "") -> None:
         self._new_id = new_id
