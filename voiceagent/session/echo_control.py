@@ -18,7 +18,7 @@ from audio.speech_events import SpeechEvent, SpeechStarted, TurnEnded, VoiceFade
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.config import EchoConfig
 from voiceagent.session.echo import EchoPath
-from voiceagent.session.played_audio import PlayedAudio
+from voiceagent.session.played_audio import KEPT_S, PlayedAudio
 
 _MEASURED_AFTER_S = (0.16, 0.26, 0.4, 0.6, 0.9)
 """Lengths of a voice over the agent after which it is compared with the agent's audio."""
@@ -92,7 +92,9 @@ class EchoControl:
             case VoiceNoticed(at_s) | SpeechStarted(at_s):
                 # with noise suppression alone there is a path, but no cancellation
                 measured = self._config.cancel == "auto" and not self._cancels
-                if measured and self._voice_s is None and at_s < self._played.end_s + MAX_DELAY_S:
+                if at_s >= self._played.end_s + KEPT_S:
+                    self._played.release()
+                elif measured and self._voice_s is None and at_s < self._played.end_s + MAX_DELAY_S:
                     self._voice_s, self._measurements = at_s, 0
             case VoiceFaded() | TurnEnded():
                 self._voice_s = None

@@ -63,3 +63,39 @@ def test_old_audio_is_forgotten():
         played.play(frame, number * 0.02, "resp")
     assert not played.between(0.0, 1.0).any()
     assert played.between(2 * KEPT_S - 1, 2 * KEPT_S).all()
+
+
+def test_audio_dropped_within_a_stretch_leaves_its_beginning():
+    played = PlayedAudio(RATE_HZ)
+    for frame in frames(5):
+        played.play(frame, 0.0, "resp")
+    played.drop(0.05)
+    assert played.between(0.0, 0.1).tolist() == [*range(1, 51), *[0] * 50]
+    name, played_s = played.position(0.04)
+    assert name == "resp" and round(played_s, 3) == 0.04
+
+
+def test_a_response_goes_on_after_a_sound_between():
+    played = PlayedAudio(RATE_HZ)
+    played.play(frames(1)[0], 0.0, "resp")
+    played.play(frames(1)[0], 0.02, "")
+    played.play(frames(1)[0], 0.04, "resp")
+    name, played_s = played.position(0.05)
+    assert name == "resp" and round(played_s, 3) == 0.03
+
+
+def test_the_position_in_a_long_response_is_exact_after_its_old_audio_is_forgotten():
+    played = PlayedAudio(RATE_HZ)
+    for number, frame in enumerate(frames(round(4 * KEPT_S / 0.02))):
+        played.play(frame, number * 0.02, "resp")
+    name, played_s = played.position(4 * KEPT_S - 0.01)
+    assert name == "resp" and round(played_s, 3) == round(4 * KEPT_S - 0.01, 3)
+
+
+def test_released_audio_is_silence_and_its_response_is_still_known():
+    played = PlayedAudio(RATE_HZ)
+    played.play(frames(1)[0], 1.0, "resp")
+    played.release()
+    assert not played.between(0.0, 2.0).any()
+    name, played_s = played.position(4.0)
+    assert name == "resp" and round(played_s, 3) == 3.0
