@@ -45,10 +45,11 @@ from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking
 from voiceagent.session.set_phrases import make_phrase
+from voiceagent.session.text_languages import TextLanguages
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, problem
 from voiceagent.webhooks.message import WebhookEvent
 from voiceagent.webhooks.sender import WebhookSender
 
@@ -172,7 +173,11 @@ async def compose(
         answering=Answering(
             engines.llm,
             policy=config.turn.to_policy(
-                config.agent, config.history, config.limits, reviews=config.back_llm is not None
+                config.agent,
+                config.history,
+                config.limits,
+                reviews=config.back_llm is not None,
+                others=config.agents_in_languages(),
             ),
             preemptive_tokens=config.turn.preemptive_tokens,
             history=config.history,
@@ -181,7 +186,22 @@ async def compose(
         settings=config.call_settings(),
         shedder=shedder,
         limits=StageLimits.of(config.timeouts),
+        text_languages=await _text_languages(config),
     )
+
+
+async def _text_languages(config: Config) -> TextLanguages | None:
+    """Load the identification of texts' languages if calls serve several. Raises ConfigError."""
+    if not config.languages:
+        return None
+    languages = config.all_languages
+    try:
+        return await asyncio.to_thread(TextLanguages, languages)
+    except ImportError as error:
+        message = "needs the language of texts: pip install 'voiceagent-server[languages]'"
+        raise problem(config.source, "languages", list(config.languages), message) from error
+    except ValueError as error:
+        raise problem(config.source, "languages", list(config.languages), str(error)) from error
 
 
 async def _hearing(config: Config, recognizer: Recognizer) -> Hearing:

@@ -25,6 +25,7 @@ from voiceagent.session.config import EchoConfig
 from voiceagent.session.context import ContextSources
 from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.set_phrases import SetPhrase, VoicedPhrases
+from voiceagent.session.text_languages import TextLanguages
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 
@@ -104,7 +105,7 @@ class Services:
     """The dependencies of a session.
 
     settings: of a new call. shedder: shedding of optional work under load. limits: longest waits. mcp:
-    connections to MCP servers, None without any.
+    connections to MCP servers, None without any. text_languages: None if calls serve one language.
     """
 
     hearing: Hearing
@@ -115,3 +116,4 @@ class Services:
     shedder: LoadShedder
     limits: StageLimits = StageLimits()  # noqa: RUF009  it is immutable
     mcp: McpPool | None = None
+    text_languages: TextLanguages | None = None
