@@ -20,15 +20,9 @@ _LINES = {
     "sv": "Svara på svenska.",
     "tr": "Türkçe yanıt ver.",
     "zh": "请用中文回答。",
-    "cs": "Odpovídej česky.",
-    "da": "Svar på dansk.",
-    "fi": "Vastaa suomeksi.",
-    "hi": "हिन्दी में उत्तर दें।",
-    "ja": "日本語で答えてください。",
-    "ko": "한국어로 대답하세요.",
-    "sv": "Svara på svenska.",
-    "tr": "Türkçe yanıt ver.",
-    "zh": "请用中文回答。",
+    "hu": "Magyarul válaszolj.",
+    "nb": "Svar på norsk.",
+    "ro": "Răspunde în română.",
 }
 """By ISO 639 code, each in its own language."""
 
