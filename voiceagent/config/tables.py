@@ -28,6 +28,7 @@ from voiceagent.conversation.config import (
 )
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines import silent
+from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.phrase_cache import PhraseCacheConfig
 from voiceagent.llm.config import LlmTables, PromptLimits
@@ -205,6 +206,12 @@ class Config(LlmTables):
     def all_languages(self) -> tuple[str, ...]:
         """The languages of calls, `agent.language` first."""
         return (self.agent.language, *self.languages)
+
+    def further_languages(self, stage: Stage) -> tuple[str, ...]:
+        """Return the languages, beside `agent.language`, that the engine of a stage must have."""
+        own = (code for code, table in self.languages.items() if table.synthesizer is not None)
+        left_out = set(own) if stage == "synthesizer" else set()
+        return tuple(code for code in self.languages if code not in left_out)
 
     def agents_in_languages(self) -> tuple[AgentConfig, ...]:
         """Return the agent's table in each further language."""

@@ -11,10 +11,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from audio.recognizers import LanguageProbabilities
 from voiceagent.conversation.words import BACKCHANNELS, HESITATIONS, STOP_WORDS, words_of
-
-LanguageProbabilities = tuple[tuple[str, float], ...]
-"""Languages by ISO 639 code, each with its probability, 0 to 1."""
 
 NATS_A_WORD = 1.5
 """Maximum evidence of each word: below `SWITCH_NATS`, so that one word never switches."""
@@ -62,7 +60,9 @@ class CallLanguage:
             nats = math.log(max(known.get(code, 0.0), _MIN_PROBABILITY) / own)
             others[code] = max(-STAY_NATS, KEPT_SHARE * before + max(-limit, min(limit, nats)))
         observed = replace(self, others=others)
-        likeliest = max(others, key=others.__getitem__, default=self.code)
+        likeliest = max(
+            known, key=known.__getitem__
+        )  # the language in which a recognizer has decoded the turn
         needed = SWITCH_NATS if self.decided else FIRST_NATS
         if likeliest != self.code and others[likeliest] >= needed:
             return observed.switched_to(likeliest)

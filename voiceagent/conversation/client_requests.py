@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from audio.pcm import Samples
+from audio.recognizers import LanguageProbabilities
 from llmcore.engine import LOGGED_IF_SET, Message, Tool
-from voiceagent.conversation.call_language import LanguageProbabilities
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import McpServer, McpTool
 from voiceagent.conversation.settings import CallSettings, Modality, TokenLimit

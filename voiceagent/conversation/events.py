@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from audio.pcm import Samples
+from audio.recognizers import LanguageProbabilities
 from audio.speech_events import InterruptionCandidate as InterruptionCandidate
 from audio.speech_events import InterruptionConfirmed as InterruptionConfirmed
 from audio.speech_events import SpeechPaused as SpeechPaused
@@ -40,7 +41,6 @@ from voiceagent.conversation.agent_events import ToolOutcome as ToolOutcome
 from voiceagent.conversation.agent_events import ToolSlow as ToolSlow
 from voiceagent.conversation.agent_events import TurnsClaimed as TurnsClaimed
 from voiceagent.conversation.agent_events import UpdateRequested as UpdateRequested
-from voiceagent.conversation.call_language import LanguageProbabilities
 from voiceagent.conversation.client_requests import ClientRequest as ClientRequest
 from voiceagent.conversation.client_requests import ClipRequested as ClipRequested
 from voiceagent.conversation.client_requests import InputCleared as InputCleared

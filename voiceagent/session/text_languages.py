@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 
-from voiceagent.conversation.call_language import LanguageProbabilities
+from audio.recognizers import LanguageProbabilities
 from voiceagent.conversation.events import Event, ItemCreated, TranscriptChanged
 from voiceagent.conversation.history import MessageItem
 

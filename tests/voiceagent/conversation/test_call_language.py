@@ -7,9 +7,10 @@ from call_world import CallWorld, of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audio.recognizers import LanguageProbabilities
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.call_language import CallLanguage, LanguageFollowing, LanguageProbabilities
+from voiceagent.conversation.call_language import CallLanguage, LanguageFollowing
 from voiceagent.conversation.config import AgentConfig, HistoryConfig, LanguageConfig, TurnConfig
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
