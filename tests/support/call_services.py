@@ -11,6 +11,7 @@ from call_settings import call_settings
 
 from audio.detection.front_end import FrontEnd
 from audio.recognizers import Recognizer
+from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Llm
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.conversation.config import (
@@ -94,14 +95,24 @@ async def call_services(
     )
 
 
-def in_languages(services: Services, *languages: str) -> Services:
-    """Return services whose calls are in these further languages too, with English first."""
+async def in_languages(services: Services, *languages: str) -> Services:
+    """Return services whose calls are in these further languages too, with English first. The voice of each
+    has its code as its name.
+    """
     agent = AgentConfig()
     others = [LanguageConfig().to_agent(code, agent) for code in languages]
-    answering = services.answering
+    answering, usual = services.answering, services.speaking
+    speaking_in = {
+        other.language: replace(
+            await speaking(usual.synthesizer, other, usual.pacer),
+            voice=VoiceSettings(other.language, language=other.language),
+        )
+        for other in others
+    }
     policy = TurnConfig().to_policy(agent, answering.history, others=others)
     return replace(
         services,
+        speaking=replace(usual, others=speaking_in),
         answering=replace(answering, policy=policy),
         settings=replace(services.settings, language=agent.language),
     )

@@ -68,9 +68,7 @@ def _check_several(
     """Raise OtherLanguage unless an engine can have all these languages in one call."""
     for code in languages:
         if fixed and code not in fixed:
-            allowed = (
-                f"allowed: an engine that has it, and for a voice a table [languages.{code}.synthesizer]"
-            )
+            allowed = f"allowed: an engine that has it; for its voice alone, [languages.{code}.synthesizer]"
             raise OtherLanguage("engine", name, f"does not have {code!r}, a language of calls; {allowed}")
     if known is None or known.has_several_languages or known.languages_key:
         return

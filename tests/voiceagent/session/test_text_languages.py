@@ -54,7 +54,7 @@ def test_partial_transcript_and_agents_text_are_not_identified(languages: TextLa
 
 async def test_typed_call_is_answered_in_each_language(languages: TextLanguages) -> None:
     llm = ScriptedLlm()
-    services = in_languages(await call_services(Deaf(), llm, Deaf()), "de", "es")
+    services = await in_languages(await call_services(Deaf(), llm, Deaf()), "de", "es")
     services = replace(services, text_languages=languages)
     client = FakeClient()
     settings = replace(services.settings, turn_detection=None, output_modality="text")
