@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 from audio.pcm import Samples
 
@@ -46,6 +46,23 @@ class Flush:
         return self.number or bool(self.spelling)
 
 
+LanguageProbabilities = tuple[tuple[str, float], ...]
+"""Languages by ISO 639 code, each with its probability, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedLanguage:
+    """Language of the next utterance, where a recognizer has several.
+
+    Attributes:
+        code: ISO 639.
+        fixed: it is this one; otherwise it is the likeliest, as the caller spoke it before.
+    """
+
+    code: str
+    fixed: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
     """Transcript of the utterance so far.
@@ -58,6 +75,7 @@ class Hypothesis:
         confidence: mean probability of the tokens, 0 to 1; None if the model has none.
         complete: probability, from the audio alone, that a turn that ends here is complete, 0 to 1; None if
             not judged. No hypothesis is yielded for a change of `confidence` or `complete` alone.
+        languages: probabilities of the languages in question, from the audio; () if not detected.
     """
 
     text: str
@@ -65,6 +83,7 @@ class Hypothesis:
     settled: bool = False
     confidence: float | None = field(default=None, compare=False)
     complete: float | None = field(default=None, compare=False)
+    languages: LanguageProbabilities = field(default=(), compare=False)
 
 
 class RecognizerError(Exception):
@@ -100,6 +119,45 @@ class Recognizer(Protocol):
             RecognizerError: the recognition failed.
         """
         ...
+
+
+class MultilingualRecognizer(Protocol):
+    """A recognizer that detects the language of each utterance among several.
+
+    Attributes:
+        takes_language: False, or missing, if it has one language.
+    """
+
+    takes_language: bool
+
+    def recognize(
+        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedLanguage | None = ...
+    ) -> AsyncGenerator[Hypothesis, None]:
+        """Recognize one utterance; see `Recognizer`.
+
+        Args:
+            sound: audio and flushes.
+            expected: its language; None if nothing is known of it.
+
+        Yields:
+            The hypotheses, settled ones with `languages`.
+
+        Raises:
+            RecognizerError: the recognition failed.
+        """
+        ...
+
+
+def recognize_in(
+    recognizer: Recognizer, sound: AsyncIterator[Samples | Flush], expected: ExpectedLanguage | None
+) -> AsyncGenerator[Hypothesis, None]:
+    """Recognize one utterance in the expected language, as far as the recognizer has several.
+
+    Raises RecognizerError.
+    """
+    if expected is None or not getattr(recognizer, "takes_language", False):
+        return recognizer.recognize(sound)
+    return cast("MultilingualRecognizer", recognizer).recognize(sound, expected)
 
 
 Emit = Callable[[Hypothesis], bool]

@@ -15,12 +15,19 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError, in_pieces
+from audio.recognizers import (
+    SAMPLE_RATE_HZ,
+    ExpectedLanguage,
+    Flush,
+    Hypothesis,
+    RecognizerError,
+    in_pieces,
+)
 from audio.recognizers.decoding.growing_window import GrowingWindow, Segment, wordless_samples
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 
@@ -51,6 +58,14 @@ class DecodingModel(Protocol):
         ...
 
 
+class MultilingualModel(Protocol):
+    """A loaded model that decodes each utterance in one of several languages."""
+
+    def open_in(self, expected: ExpectedLanguage) -> Decode:
+        """Return the function that decodes one utterance, in this language unless another is detected."""
+        ...
+
+
 class RedecodingRecognizer:
     """Decodes each utterance's growing window.
 
@@ -72,6 +87,8 @@ class RedecodingRecognizer:
             raise ValueError(f"step_s is {step_s}; allowed: over 0")
         if workers < 1:
             raise ValueError(f"workers is {workers}; allowed: 1 or more")
+        self.takes_language = False
+        """True if the model is a `MultilingualModel`."""
         self._name = name
         self._load = load
         self._step_s = step_s
@@ -113,11 +130,14 @@ class RedecodingRecognizer:
             if pool is not None:
                 pool.shutdown()
 
-    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+    async def recognize(
+        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedLanguage | None = None
+    ) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance.
 
         Args:
             sound: audio and flushes.
+            expected: see `MultilingualRecognizer`.
 
         Yields:
             Hypotheses; see `Recognizer`.
@@ -127,7 +147,7 @@ class RedecodingRecognizer:
         """
         if self._model is None:
             raise RecognizerError(f"{self._name}: not started, or closed")
-        async with self._open_utterance(self._model, sound) as utterance:
+        async with self._open_utterance(_open(self._model, expected), sound) as utterance:
             over = False
             while not over:
                 piece = await utterance.ahead.next()
@@ -141,14 +161,14 @@ class RedecodingRecognizer:
 
     @asynccontextmanager
     async def _open_utterance(
-        self, model: DecodingModel, sound: AsyncIterator[Samples | Flush]
+        self, decode: Decode, sound: AsyncIterator[Samples | Flush]
     ) -> AsyncGenerator[_Utterance, None]:
         """Open an utterance and count it while it grows."""
         canceller = _PartialCanceller(lambda: self._utterances_per_worker > 1)
         pieces = canceller.watch(in_pieces(sound, _PIECE_SAMPLES))
         async with LookAheadBuffer(pieces, _MAX_WAITING_PIECES) as ahead:
             window = GrowingWindow(self._step_s, self._longest_s)
-            utterance = _Utterance(model.open(), window, canceller, ahead, reported=Hypothesis(""))
+            utterance = _Utterance(decode, window, canceller, ahead, reported=Hypothesis(""))
             self._count(utterance, growing=True)
             try:
                 yield utterance
@@ -177,7 +197,9 @@ class RedecodingRecognizer:
         if _needs_decoding(window, flush) and not await self._decode(utterance, flush):
             return None
         settled = flush is not None
-        hypothesis = Hypothesis(window.text, window.stable, settled, window.confidence, window.complete)
+        hypothesis = Hypothesis(
+            window.text, window.stable, settled, window.confidence, window.complete, window.languages
+        )
         if hypothesis == utterance.reported and not settled:
             return None
         utterance.reported = hypothesis
@@ -238,6 +260,10 @@ class RedecodingRecognizer:
             raise
         except Exception as error:  # each library has exceptions of its own
             raise RecognizerError(f"{self._name}: {type(error).__name__}: {error}") from error
+
+
+def _open(model: DecodingModel, expected: ExpectedLanguage | None) -> Decode:
+    return model.open() if expected is None else cast("MultilingualModel", model).open_in(expected)
 
 
 def _needs_decoding(window: GrowingWindow, flush: Flush | None) -> bool:

@@ -29,6 +29,7 @@ class WhisperRecognizer(RedecodingRecognizer):
         threads: CPU threads of a decoding; 0 for the smaller of four and the number of cores.
         step_s: new audio that triggers another decoding.
         workers: concurrent decodings.
+        languages: codes among which the language of each utterance is detected, in place of `language`.
     """
 
     model: str
@@ -41,14 +42,17 @@ class WhisperRecognizer(RedecodingRecognizer):
     threads: int = 0
     step_s: float = 0.5
     workers: int = 1
+    languages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        languages = self.languages or (() if self.language is None else (self.language,))
+
         def load() -> LoadedModel:
             return LoadedModel(
                 self.model,
                 self.device,
                 self.compute_type,
-                self.language,
+                languages,
                 self.download_root,
                 self.local_files_only,
                 self.threads,
@@ -56,10 +60,15 @@ class WhisperRecognizer(RedecodingRecognizer):
             )
 
         super().__init__("whisper", load, self.step_s, _MAX_S, self.workers)
+        self.takes_language = len(self.languages) > 1
 
 
 def misfits(
-    model: str, language: str | None = "en", device: str = "auto", **_: object
+    model: str,
+    language: str | None = "en",
+    device: str = "auto",
+    languages: tuple[str, ...] = (),
+    **_: object,
 ) -> Iterator[tuple[str, str]]:
     """Yield the invalid keyword arguments, each with the allowed values. Loads no model."""
     if device == "cuda" and (missing := missing_libraries()):
@@ -67,6 +76,11 @@ def misfits(
         yield "device", f"{needs}: pip install 'voiceagent-server[whisper-gpu]'; or take \"cpu\""
     if "/" not in model and model not in sizes() and not Path(model).is_dir():
         yield "model", f"allowed: a folder, owner/name on the model hub, or a size: {', '.join(sizes())}"
+    for code in languages:
+        if code not in LANGUAGES:
+            yield "languages", f"Whisper does not have {code!r}; allowed: {', '.join(LANGUAGES)}"
+    if languages and model.endswith(".en"):
+        yield "model", "knows English alone, and calls are in several languages; allowed: a model without .en"
     if language is not None and language not in LANGUAGES:
         yield "language", f"Whisper does not have it; allowed: {', '.join(LANGUAGES)}"
     elif model.endswith(".en") and language not in ("en", None):

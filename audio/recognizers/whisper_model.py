@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Literal
@@ -18,7 +19,7 @@ from huggingface_hub.constants import HF_HUB_CACHE, HF_HUB_OFFLINE
 
 from audio.cuda_libraries import load_libraries
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
+from audio.recognizers import SAMPLE_RATE_HZ, ExpectedLanguage, Flush, RecognizerError
 from audio.recognizers.decoding.growing_window import (
     Segment,
     has_repetition,
@@ -26,6 +27,7 @@ from audio.recognizers.decoding.growing_window import (
     quiet_cuts,
     without_runs,
 )
+from audio.recognizers.decoding.utterance_language import UtteranceLanguage
 from audio.recognizers.redecoding import Decode
 
 ComputeType = Literal[
@@ -68,13 +70,13 @@ def sizes() -> list[str]:
 
 
 class LoadedModel:
-    """A model that decodes windows of audio in one language.
+    """A model that decodes windows of audio.
 
     Args:
         model: size, name on the hub, or folder.
         device: "auto", "cpu" or "cuda".
         compute_type: of CTranslate2.
-        language: a code; None detects it.
+        languages: codes among which the language of each utterance is detected; () for all.
         download_root: the hub's cache.
         local_files_only: never download.
         threads: CPU threads of a decoding; 0 for the smaller of four and the number of cores.
@@ -89,7 +91,7 @@ class LoadedModel:
         model: str,
         device: str,
         compute_type: str,
-        language: str | None,
+        languages: tuple[str, ...],
         download_root: Path | None,
         local_files_only: bool,
         threads: int,
@@ -113,23 +115,35 @@ class LoadedModel:
             cache = str(download_root or HF_HUB_CACHE)
             raise RecognizerError(_loading_error(model, cache, offline, error)) from error
         allowed = self._model.supported_languages
-        if language is not None and language not in allowed:
-            raise RecognizerError(
-                f"whisper: language {language!r} is not in model {model!r}; allowed: {', '.join(allowed)}"
-            )
-        self._language = language
+        for code in languages:
+            if code not in allowed:
+                raise RecognizerError(
+                    f"whisper: language {code!r} is not in model {model!r}; allowed: {', '.join(allowed)}"
+                )
+        self._languages = languages
         self._network = self._model.model
         self._features = FeatureExtractor(feature_size=self._network.n_mels)
         self._vocabulary = Tokenizer(
-            self._model.hf_tokenizer, self._network.is_multilingual, "transcribe", language or "en"
+            self._model.hf_tokenizer, self._network.is_multilingual, "transcribe", (*languages, "en")[0]
         )
 
     def open(self) -> Decode:
         """Begin an utterance. Decodings are independent of each other."""
+        if len(self._languages) > 1:
+            return partial(self.decode, language=UtteranceLanguage(self._languages, None))
         return self.decode
 
+    def open_in(self, expected: ExpectedLanguage) -> Decode:
+        """Begin an utterance in one of `languages`: the expected one unless another is detected."""
+        return partial(self.decode, language=UtteranceLanguage(self._languages, expected))
+
     def decode(
-        self, sound: Samples, prompt: str, abandoned: Event, flush: Flush | None = None
+        self,
+        sound: Samples,
+        prompt: str,
+        abandoned: Event,
+        flush: Flush | None = None,
+        language: UtteranceLanguage | None = None,
     ) -> list[Segment]:
         """Return the segments of `sound`. More audio changes only the last one.
 
@@ -138,6 +152,7 @@ class LoadedModel:
             prompt: the text before it.
             abandoned: stops early once set.
             flush: ignored.
+            language: of the utterance; None for the model's own.
         """
         segments: list[Segment] = []
         begin = 0
@@ -145,13 +160,24 @@ class LoadedModel:
             if end - begin < _SHORTEST or abandoned.is_set():
                 break
             before = " ".join([prompt, *(segment.text for segment in segments)])
-            text, confidence = self._transcribe(sound[begin:end], before)
+            text, confidence = self._transcribe(sound[begin:end], before, language)
             known_confidence = confidence if text else None  # silence must not lower the confidence
-            segments.append(Segment(text, end / SAMPLE_RATE_HZ, known_confidence, final=end < len(sound)))
+            languages = () if language is None else language.probabilities
+            segments.append(
+                Segment(
+                    text,
+                    end / SAMPLE_RATE_HZ,
+                    known_confidence,
+                    final=end < len(sound),
+                    languages=languages,
+                )
+            )
             begin = end
         return segments
 
-    def _transcribe(self, sound: Samples, prompt: str) -> tuple[str, float]:
+    def _transcribe(
+        self, sound: Samples, prompt: str, language: UtteranceLanguage | None
+    ) -> tuple[str, float]:
         """Return the transcript of one piece and the geometric mean of its tokens' probabilities.
 
         One attempt without sampling, which bounds its time. If that loops or repeats the prompt, as it does
@@ -159,11 +185,12 @@ class LoadedModel:
         parts is kept.
         """
         max_tokens = _TOKENS + int(_TOKENS_A_SECOND * len(sound) / SAMPLE_RATE_HZ)
-        result = self._generate(sound, max(_MIN_SAMPLES, len(sound) + _SILENT_SAMPLES), prompt, max_tokens)
+        padded = max(_MIN_SAMPLES, len(sound) + _SILENT_SAMPLES)
+        result = self._generate(sound, padded, prompt, max_tokens, language)
         text = self._text(result)
         loops = is_runaway(text) or has_repetition(f"{prompt} {text}")
         if loops or len(result.sequences_ids[0]) >= max_tokens:
-            result = self._generate(sound, _ALL_SAMPLES, "", max_tokens)
+            result = self._generate(sound, _ALL_SAMPLES, "", max_tokens, language)
             text = self._text(result)
             text = without_runs(text) if is_runaway(text) else text
         score = min(0.0, result.scores[0])
@@ -174,14 +201,16 @@ class LoadedModel:
         return str(self._vocabulary.decode(tokens)).strip()
 
     def _generate(
-        self, sound: Samples, samples: int, prompt: str, max_tokens: int
+        self, sound: Samples, samples: int, prompt: str, max_tokens: int, language: UtteranceLanguage | None
     ) -> WhisperGenerationResult:
         """Run the network on `sound` padded with silence to `samples`."""
         window = np.zeros(min(_ALL_SAMPLES, samples // _STEP_SAMPLES * _STEP_SAMPLES), np.float32)
         window[: len(sound)] = sound[: len(window)] / np.float32(32_768)
         features = self._features(window, padding=0)[np.newaxis]
         states = self._network.encode(StorageView.from_array(np.ascontiguousarray(features)))
-        begin = self._prompt(states, prompt)
+        if language is not None and not language.settled:
+            language.observe(self._detect(states), len(sound) / SAMPLE_RATE_HZ)
+        begin = self._prompt(states, prompt, language)
         return self._network.generate(
             states,
             [begin],
@@ -191,13 +220,20 @@ class LoadedModel:
             return_no_speech_prob=True,
         )[0]
 
-    def _prompt(self, states: StorageView, before: str) -> list[int]:
+    def _detect(self, states: StorageView) -> list[tuple[str, float]]:
+        """Return the languages by code, the likeliest first: one step of the decoder."""
+        (detected,) = self._network.detect_language(states)
+        return [(token.strip("<|>"), probability) for token, probability in detected]
+
+    def _prompt(self, states: StorageView, before: str, language: UtteranceLanguage | None) -> list[int]:
         """Return the initial tokens: earlier text, language, no timestamps."""
         vocabulary = self._vocabulary
         begin = list(vocabulary.sot_sequence)
-        if self._language is None and self._network.is_multilingual:
-            ((language, _), *_), *_ = self._network.detect_language(states)
-            begin[1] = vocabulary.tokenizer.token_to_id(language)
+        code = None if language is None else language.code
+        if code is None and not self._languages and self._network.is_multilingual:
+            (code, _), *_ = self._detect(states)
+        if code is not None:
+            begin[1] = vocabulary.tokenizer.token_to_id(f"<|{code}|>")
         said = vocabulary.encode(f" {before.strip()}")[-_MAX_PROMPT_TOKENS:] if before.strip() else []
         return [*([vocabulary.sot_prev, *said] if said else []), *begin, vocabulary.no_timestamps]
 

@@ -115,10 +115,24 @@ def known_voices(synthesizer: Synthesizer) -> KnownVoices:
     return cast("KnownVoices", getattr(synthesizer, "known_voices", _ONE_VOICE))
 
 
+def further_languages(synthesizer: Synthesizer) -> tuple[str, ...]:
+    """Return the languages, by ISO 639 code, for which a synthesizer has an engine of their own."""
+    return cast("tuple[str, ...]", getattr(synthesizer, "further_languages", ()))
+
+
+def voice_in(synthesizer: Synthesizer, language: str, voice: str) -> str:
+    """Return the voice for a language other than the usual one: that under its code, as in "de", else
+    `voice`.
+    """
+    known = known_voices(synthesizer)
+    return language if language in known.names or language in known.aliases else voice
+
+
 def applicable(synthesizer: Synthesizer, settings: VoiceSettings) -> VoiceSettings:
     """Return the part of the settings that a synthesizer can apply, with its own name of the voice."""
     speed = settings.speed if takes_speed(synthesizer) else 1.0
-    return VoiceSettings(known_voices(synthesizer).find(settings.voice), speed)
+    language = settings.language if settings.language in further_languages(synthesizer) else ""
+    return VoiceSettings(known_voices(synthesizer).find(settings.voice), speed, language)
 
 
 def speak_with(synthesizer: Synthesizer, text: str, settings: VoiceSettings) -> AsyncGenerator[Speech, None]:

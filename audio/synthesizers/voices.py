@@ -14,10 +14,12 @@ class VoiceSettings:
     Attributes:
         voice: a name that the synthesizer knows; "" for its configured voice.
         speed: 1.0 is the voice's own, 2.0 twice as fast.
+        language: ISO 639 code, for a synthesizer with an engine for each language; "" for the usual one.
     """
 
     voice: str = ""
     speed: float = 1.0
+    language: str = ""
 
 
 USUAL_SETTINGS = VoiceSettings()

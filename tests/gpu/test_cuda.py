@@ -88,7 +88,7 @@ async def test_bench_of_calls_has_no_failed_turn(engine: VllmLlm) -> None:
 async def test_whisper_writes_what_was_said(device: str) -> None:
     model = str(ROOT / "tests/material/small_whisper")
     kind = "int8" if device == "cpu" else "float16"
-    whisper = LoadedModel(model, device, kind, "en", None, True, 1, 1)
+    whisper = LoadedModel(model, device, kind, ("en",), None, True, 1, 1)
     spoken = next(iter(await small_whisper.speak("en-us", 165)))
     quiet = np.zeros(4_000, np.int16)
     sound = np.concatenate([quiet, spoken.sound, quiet])

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from call_settings import call_settings
 
 from audio.detection.front_end import FrontEnd
 from audio.recognizers import Recognizer
+from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Llm
 from llmcore.policies.load_shedding import LoadShedder
-from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
+from voiceagent.conversation.config import (
+    AgentConfig,
+    BudgetConfig,
+    HistoryConfig,
+    LanguageConfig,
+    TurnConfig,
+)
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.config import EchoConfig, PlayoutConfig
@@ -84,4 +92,27 @@ async def call_services(
         Measuring(metrics or Metrics(), BudgetConfig().to_budget(), clock),
         settings or call_settings(instructions=agent.instructions, turn_detection=turn.to_detection()),
         LoadShedder(),
+    )
+
+
+async def in_languages(services: Services, *languages: str) -> Services:
+    """Return services whose calls are in these further languages too, with English first. The voice of each
+    has its code as its name.
+    """
+    agent = AgentConfig()
+    others = [LanguageConfig().to_agent(code, agent) for code in languages]
+    answering, usual = services.answering, services.speaking
+    speaking_in = {
+        other.language: replace(
+            await speaking(usual.synthesizer, other, usual.pacer),
+            voice=VoiceSettings(other.language, language=other.language),
+        )
+        for other in others
+    }
+    policy = TurnConfig().to_policy(agent, answering.history, others=others)
+    return replace(
+        services,
+        speaking=replace(usual, others=speaking_in),
+        answering=replace(answering, policy=policy),
+        settings=replace(services.settings, language=agent.language),
     )

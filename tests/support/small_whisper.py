@@ -223,7 +223,7 @@ async def spoken_sentences() -> list[Spoken]:
 
 def understood(folder: Path, spoken: list[Spoken]) -> int:
     """Return how many of the sentences, wide and narrow, the model in a folder transcribes without error."""
-    model = LoadedModel(str(folder), "cpu", "int8", "en", None, True, 1, 1)
+    model = LoadedModel(str(folder), "cpu", "int8", ("en",), None, True, 1, 1)
     quiet = np.zeros(4_000, np.int16)
     right = 0
     for one in spoken:

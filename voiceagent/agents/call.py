@@ -20,6 +20,7 @@ from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import (
     DictationBegan,
     HangUpRequested,
+    LanguageSet,
     ReplyRequested,
     SpeechRequested,
     UpdateRequested,
@@ -92,6 +93,34 @@ class AgentCall:
         """The listener that decides who answered an outbound call, None if there is none."""
         answer = None if self.outbound is None else self.outbound.answer
         return answer if answer is not None and answer.wanted else None
+
+    @property
+    def language(self) -> str:
+        """ISO 639 code of the language of the call: the caller's, where `[languages]` has several. "" before
+        the call.
+        """
+        does = self._does()
+        return "" if does is None else does.language
+
+    def set_language(self, code: str) -> None:
+        """Set the language of recognition, voice, phrases and answers, in place of the one that the caller
+        speaks.
+
+        Args:
+            code: `agent.language`, or one of `[languages]`; "" follows the caller again.
+
+        Raises:
+            ValueError: The configuration has no such language.
+        """
+        does = self._does()
+        if does is None:
+            return
+        served = does.languages or (does.language,)
+        if code not in ("", *served):
+            allowed = ", ".join(served)
+            raise ValueError(f'set_language({code!r}); allowed: {allowed}, or "" to follow the caller')
+        if does.languages:
+            self._do(self._post, LanguageSet(code))
 
     async def leave_message(self, text: str) -> None:
         """Wait for the beep of a voicemail, or 2 s of silence, then speak this text and hang up.
@@ -314,7 +343,13 @@ class AgentCall:
         self._do(self._post, DictationBegan(digits))
 
     def _post(
-        self, event: SpeechRequested | UpdateRequested | ReplyRequested | HangUpRequested | DictationBegan
+        self,
+        event: SpeechRequested
+        | UpdateRequested
+        | ReplyRequested
+        | HangUpRequested
+        | DictationBegan
+        | LanguageSet,
     ) -> None:
         does = self._does()
         if does is not None:

@@ -23,10 +23,12 @@ from voiceagent.conversation.config import (
     BudgetConfig,
     ConversationLimits,
     HistoryConfig,
+    LanguageConfig,
     TurnConfig,
 )
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines import silent
+from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.phrase_cache import PhraseCacheConfig
 from voiceagent.llm.config import LlmTables, PromptLimits
@@ -101,6 +103,17 @@ class AgentTable(AgentConfig):
     """
 
 
+class LanguageTable(LanguageConfig):
+    """`[languages.CODE]`: a further language of calls, by its ISO 639 code. Callers choose it by speaking it.
+    Phrases that are left out have defaults in that language (English, German, Spanish).
+    """
+
+    synthesizer: EngineConfig | None = None
+    """Synthesizer of this language. Left out, `[synthesizer]` speaks it, with the voice that its `voices` has
+    under the language's code.
+    """
+
+
 class Config(LlmTables):
     """The whole file. Each table is defined next to the code that it configures; those of the LLM
     come as one.
@@ -110,6 +123,12 @@ class Config(LlmTables):
     limits: LimitsConfig = LimitsConfig()
     agent: AgentTable = AgentTable()
     mcp: McpConfig = McpConfig()
+    languages: dict[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], LanguageTable] = Field(
+        default_factory=dict
+    )
+    """Further languages of calls, each a table that may be empty. The agent answers in the language that the
+    caller speaks. Left out, all calls are in `agent.language`.
+    """
     recognizer: EngineConfig
     """Speech-to-text engine."""
     recognizer_fallback: EngineConfig | None = None
@@ -142,10 +161,21 @@ class Config(LlmTables):
 
     @model_validator(mode="after")
     def _cache_understands(self) -> Self:
-        if self.semantic_cache is not None and self.agent.language != "en":
+        other = [language for language in self.all_languages if language != "en"]
+        if self.semantic_cache is not None and other:
             raise PydanticCustomError(
                 "cache_language",
                 "[semantic_cache] cannot tell questions apart in agent.language {language}; allowed: en",
+                {"language": other[0]},
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _languages_differ(self) -> Self:
+        if self.agent.language in self.languages:
+            raise PydanticCustomError(
+                "language_twice",
+                "languages.{language} is agent.language too; allowed: further languages",
                 {"language": self.agent.language},
             )
         return self
@@ -171,6 +201,21 @@ class Config(LlmTables):
                 {"ports": [first, last], "workers": self.server.workers},
             )
         return self
+
+    @property
+    def all_languages(self) -> tuple[str, ...]:
+        """The languages of calls, `agent.language` first."""
+        return (self.agent.language, *self.languages)
+
+    def further_languages(self, stage: Stage) -> tuple[str, ...]:
+        """Return the languages, beside `agent.language`, that the engine of a stage must have."""
+        own = (code for code, table in self.languages.items() if table.synthesizer is not None)
+        left_out = set(own) if stage == "synthesizer" else set()
+        return tuple(code for code in self.languages if code not in left_out)
+
+    def agents_in_languages(self) -> tuple[AgentConfig, ...]:
+        """Return the agent's table in each further language."""
+        return tuple(table.to_agent(code, self.agent) for code, table in self.languages.items())
 
     @property
     def source(self) -> Path:
@@ -209,6 +254,7 @@ class Config(LlmTables):
             sees_images=self.llm.sees_images,
             backchannels=self.agent.backchannels,
             prompts=self.agent.prompts,
+            language=self.agent.language if self.languages else "",
         )
 
 

@@ -121,6 +121,13 @@ class SpellingExpected:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageSet:
+    """The agent's code sets the language of the call, by its ISO 639 code; "" follows the caller again."""
+
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
 class HookFailed:
     """A hook of the agent's code raised or timed out. For the call's log only.
 
@@ -142,5 +149,6 @@ AgentEvent = (
     | HangUpRequested
     | DictationBegan
     | SpellingExpected
+    | LanguageSet
     | HookFailed
 )

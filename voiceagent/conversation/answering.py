@@ -92,6 +92,12 @@ class Answering:
             or self._tools.has_update
         )
 
+    def use(self, policy: TurnPolicy) -> None:
+        """Apply the rules of another language."""
+        self._policy = policy
+        self._silence.use(policy)
+        self._reviews.use(policy)
+
     def allow_preemptive(self, allowed: bool) -> None:
         """Set whether the LLM has capacity for responses that may be dropped."""
         self._preemptive_allowed = allowed

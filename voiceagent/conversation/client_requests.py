@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from audio.pcm import Samples
+from audio.recognizers import LanguageProbabilities
 from llmcore.engine import LOGGED_IF_SET, Message, Tool
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import McpServer, McpTool
@@ -117,13 +118,14 @@ class ItemCreated(Request):
     """A client's request to add an item after `previous_id` ("root": at the front, None: at the end).
 
     sound: of a user's message, to be recognized, [n] at 16 kHz; its transcript is appended to the item's
-    text.
+    text. languages: probabilities of the text's languages, set by the session of a call that serves several.
     """
 
     item: Item
     previous_id: str | None = None
     client_event_id: str | None = None
     sound: Samples = field(default_factory=_no_sound, compare=False)
+    languages: LanguageProbabilities = field(default=(), metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

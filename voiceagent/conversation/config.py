@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -17,7 +17,7 @@ from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.latency import STAGES, UNBUDGETED_STAGES, LatencyBudget
 from voiceagent.conversation.set_phrases import ENGLISH, SET_PHRASES, SetPhrases
 from voiceagent.conversation.settings import BackchannelUse, Eagerness, TurnDetection
-from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.turn_policy import LanguageRules, TurnPolicy
 from voiceagent.conversation.words import (
     BACKCHANNELS,
     HESITATIONS,
@@ -114,6 +114,38 @@ class AgentConfig(Section):
             message = "with python, instructions and greeting are the class's: leave them out here"
             raise PydanticCustomError("two_agents", message)
         return self
+
+
+class LanguageConfig(Section):
+    """`[languages.CODE]`: a further language of calls, by its ISO 639 code. Callers choose it by speaking it.
+    Phrases that are left out have defaults in that language (English, German, Spanish).
+    """
+
+    apology: str | None = None
+    """As in `[agent]`."""
+    refusal: str | None = None
+    """As in `[agent]`."""
+    filler: str | None = None
+    """As in `[agent]`."""
+    correction: str | None = None
+    """As in `[agent]`."""
+    idle_prompts: tuple[str, ...] | None = None
+    """As in `[agent]`."""
+    goodbye: str | None = None
+    """As in `[agent]`."""
+    backchannel_phrases: tuple[Annotated[str, Field(min_length=1)], ...] | None = None
+    """As in `[agent]`."""
+
+    def to_agent(self, code: str, agent: AgentConfig) -> AgentConfig:
+        """Return the agent's table with the phrases of this language."""
+        own = {name: value for name in _PHRASES if (value := getattr(self, name)) is not None}
+        spoken = AgentConfig(language=code, **own)
+        return agent.model_copy(update={name: getattr(spoken, name) for name in _IN_LANGUAGE})
+
+
+_PHRASES = ("apology", "refusal", "filler", "correction", "idle_prompts", "goodbye", "backchannel_phrases")
+"""Keys of `[agent]` that each language has for itself."""
+_IN_LANGUAGE = ("language", *_PHRASES)
 
 
 class HistoryConfig(Section):
@@ -281,25 +313,25 @@ class TurnConfig(Section):
         history: HistoryConfig,
         limits: ConversationLimits = _USUAL_LIMITS,
         reviews: bool = False,
+        others: Sequence[AgentConfig] = (),
     ) -> TurnPolicy:
         """Return the rules of turn-taking, with the normalised word lists of the agent's language. reviews:
-        True if the server has a back LLM.
+        True if the server has a back LLM. others: the agent's table in each further language of calls.
         """
-        language = agent.language
-        language_of(language)  # loaded now so that the first pause of a call does not wait for it
-        phrases = BACKCHANNELS.get(language, ()) if self.backchannels is None else self.backchannels
+        rules = _language_rules(agent, self.backchannels, reviews)
+        further = [_language_rules(other, None, reviews) for other in others]
         return TurnPolicy(
             preemptive_attempts=self.preemptive_attempts,
             min_interruption_words=self.min_interruption_words,
-            stop_words=frozenset(STOP_WORDS.get(language, ())),
-            backchannels=frozenset(words_of(phrase) for phrase in phrases if words_of(phrase)),
-            hesitations=frozenset(HESITATIONS.get(language, ())),
-            misheard_backchannels=frozenset(MISHEARD_BACKCHANNELS.get(language, ())),
+            stop_words=rules.stop_words,
+            backchannels=rules.backchannels,
+            hesitations=rules.hesitations,
+            misheard_backchannels=rules.misheard_backchannels,
             resume_s=self.resume_s,
             prefill_while_speaking=self.prefill_while_speaking,
-            idle_prompts=agent.idle_prompts,
-            goodbye=agent.goodbye,
-            language=language,
+            idle_prompts=rules.idle_prompts,
+            goodbye=rules.goodbye,
+            language=rules.language,
             max_tokens=agent.max_output_tokens,
             stop=agent.stop,
             history=history.to_budget(),
@@ -308,8 +340,26 @@ class TurnConfig(Section):
             llm_end=None if self.llm_end is None else self.llm_end.to_llm_end(),
             max_tool_rounds=agent.max_tool_rounds,
             resume_as_whole=True,
-            correction=agent.correction if reviews else None,
+            correction=rules.correction,
+            languages=(rules, *further) if further else (),
         )
+
+
+def _language_rules(agent: AgentConfig, backchannels: tuple[str, ...] | None, reviews: bool) -> LanguageRules:
+    """Return the rules in the language of an agent's table. backchannels: of the configuration, if any."""
+    language = agent.language
+    language_of(language)  # loaded now so that the first pause of a call does not wait for it
+    phrases = BACKCHANNELS.get(language, ()) if backchannels is None else backchannels
+    return LanguageRules(
+        language=language,
+        stop_words=frozenset(STOP_WORDS.get(language, ())),
+        backchannels=frozenset(words_of(phrase) for phrase in phrases if words_of(phrase)),
+        misheard_backchannels=frozenset(MISHEARD_BACKCHANNELS.get(language, ())),
+        hesitations=frozenset(HESITATIONS.get(language, ())),
+        idle_prompts=agent.idle_prompts,
+        goodbye=agent.goodbye,
+        correction=agent.correction if reviews else None,
+    )
 
 
 class BudgetConfig(Section):

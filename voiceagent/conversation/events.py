@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from audio.pcm import Samples
+from audio.recognizers import LanguageProbabilities
 from audio.speech_events import InterruptionCandidate as InterruptionCandidate
 from audio.speech_events import InterruptionConfirmed as InterruptionConfirmed
 from audio.speech_events import SpeechPaused as SpeechPaused
@@ -29,6 +30,7 @@ from voiceagent.conversation.agent_events import AgentEvent as AgentEvent
 from voiceagent.conversation.agent_events import DictationBegan as DictationBegan
 from voiceagent.conversation.agent_events import HangUpRequested as HangUpRequested
 from voiceagent.conversation.agent_events import HookFailed as HookFailed
+from voiceagent.conversation.agent_events import LanguageSet as LanguageSet
 from voiceagent.conversation.agent_events import McpListed as McpListed
 from voiceagent.conversation.agent_events import ReplyRequested as ReplyRequested
 from voiceagent.conversation.agent_events import SpeechRequested as SpeechRequested
@@ -66,6 +68,7 @@ class TranscriptChanged:
     """The recognizer's newest hypothesis of one turn. settled: it answers a flush. confidence, complete: 0 to
     1, see `Hypothesis`; None if the recognizer does not report them. earlier: the new transcripts of the
     turns that it resumes, oldest first, if all were recognized as a whole (`StartRecognition.continues`).
+    languages: probabilities of a settled one, () unless the call serves several languages.
     """
 
     item_id: str
@@ -75,6 +78,7 @@ class TranscriptChanged:
     confidence: float | None = None
     complete: float | None = None
     earlier: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
+    languages: LanguageProbabilities = field(default=(), metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

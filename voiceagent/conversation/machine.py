@@ -12,12 +12,14 @@ between two turns.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import interruption, privacy
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.answering import Answering
+from voiceagent.conversation.call_language import LanguageFollowing
 from voiceagent.conversation.causes import cause_of
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, MessageItem
@@ -50,6 +52,9 @@ class Conversation:
         self, settings: CallSettings, policy: TurnPolicy, rate_hz: int, new_id: Callable[[str], str]
     ) -> None:
         self.settings = settings
+        self._policy = policy
+        served = [rules.language for rules in policy.languages]
+        self._language = LanguageFollowing.among(served) if served else None
         self.history = History(as_logged=policy.tools_as_logged)
         self._started = False
         self.paused = False
@@ -100,7 +105,7 @@ class Conversation:
         """Handle one event. Return the commands to execute, in order."""
         if isinstance(event, ev.ResponseEvent) and event.response_id in self._out_of_band:
             return self._out_of_band.handle(event, self.settings)
-        commands = self._dispatch(event)
+        commands = self._follow_language(event) + self._dispatch(event)
         if isinstance(event, ev.CallerGone):
             return commands  # no listener is left
         commands += self._out_of_band.start_queued(self.settings, settled=not self._caller.awaiting)
@@ -118,6 +123,27 @@ class Conversation:
         if self.idle:
             commands += self._prompts.replace_old_turns(self.settings)
         return commands
+
+    def _follow_language(self, event: ev.Event) -> list[Command]:
+        """Follow the caller, the client or the agent's code to another language, before the event is handled:
+        its turn is answered in it.
+        """
+        if self._language is None:
+            return []
+        match event:
+            case ev.TranscriptChanged(item_id, text, settled=True) if not self._turns.claimed:
+                self._language.observe(item_id, text, event.languages)
+            case ev.ItemCreated(MessageItem(item_id, "user", text)) if not self._turns.claimed:
+                self._language.observe(item_id, text, event.languages)
+            case ev.LanguageSet(code) | ev.SettingsChanged(CallSettings(fixed_language=code)):
+                self._language.fix(code)
+        code = self._language.code
+        if code == self.settings.language:
+            return []
+        self.settings = replace(self.settings, language=code, fixed_language=self._language.fixed)
+        self._turns.use(self._policy.in_language(code))
+        dropped = self._responses.cancel_preemptive()
+        return [*dropped, do.ConfigureListening(self.settings), do.ConfigureSpeaking(self.settings)]
 
     def _pause(self) -> list[Command]:
         """Pause inference, unless something is pending or the client ends turns itself."""
@@ -240,6 +266,8 @@ class Conversation:
                 self._caller.dictation = digits
             case ev.SpellingExpected(expected):
                 self._caller.spelling = expected
+            case ev.LanguageSet():
+                return [*self._prompts.prefill_history(self.settings)] if self._started else []
             case ev.HookFailed():
                 pass  # the event exists for the call's log only
         return []
@@ -324,6 +352,8 @@ class Conversation:
 
     def _apply_settings(self, settings: CallSettings) -> list[Command]:
         ends = settings.only_transcribes and not self.settings.only_transcribes
+        if self._language is not None:
+            settings = replace(settings, language=self._language.code, fixed_language=self._language.fixed)
         self.settings = settings = self._mcp_lists.with_known_tools(settings.with_free_names())
         changed: list[Command] = self._answering.stop() if ends else []
         if self._started:  # before the start of the call, `NotifySettings` comes with the start

@@ -39,6 +39,10 @@ class Reviews:
         self._review: _Review | None = None
         self._last_id = ""  # the newest answer that was reviewed
 
+    def use(self, policy: TurnPolicy) -> None:
+        """Apply the rules of another language."""
+        self._phrase = policy.correction
+
     @property
     def pending(self) -> bool:
         """True if a verdict is awaited, or something must be said because of one."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from audio.pcm import AudioFormat
 from llmcore.engine import LOGGED_IF_SET, Tool
+from voiceagent.conversation.answer_language import with_answer_line
 from voiceagent.conversation.mcp import McpServer, McpTool
 from voiceagent.conversation.tool_names import free_name
 
@@ -101,6 +102,8 @@ class CallSettings:
     probabilities with transcripts. pause: None for a call whose inference never pauses.
     prompts: texts that a client may choose as instructions, by id and version.
     backchannels: calls in which the agent shows with a short "mhm" that it listens.
+    language: ISO 639 code of the language in force, "" if the call serves only the configured one.
+    fixed_language: the one that the client has set, "" to follow the caller.
     """
 
     instructions: str
@@ -129,6 +132,13 @@ class CallSettings:
     pause: InferencePause | None = None
     backchannels: BackchannelUse = "off"
     prompts: dict[str, dict[str, str]] = field(default_factory=dict, metadata=LOGGED_IF_SET)
+    language: str = field(default="", metadata=LOGGED_IF_SET)
+    fixed_language: str = field(default="", metadata=LOGGED_IF_SET)
+
+    @property
+    def prompt_instructions(self) -> str:
+        """The instructions as the model gets them, with the language of the answers."""
+        return with_answer_line(self.instructions, self.language)
 
     @property
     def only_transcribes(self) -> bool:

@@ -16,6 +16,10 @@ class SilentCaller:
         self._moment_requested = False
         self._said_goodbye = False
 
+    def use(self, policy: TurnPolicy) -> None:
+        """Apply the rules of another language."""
+        self._policy = policy
+
     def pop_moment(self) -> bool:
         """Return True once after the caller asked for a moment."""
         moment, self._moment_requested = self._moment_requested, False

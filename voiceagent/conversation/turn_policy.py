@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from llmcore.compression.history_budget import HistoryBudget
+from llmcore.engine import LOGGED_IF_SET
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
 from voiceagent.conversation.history import HistoryLimits
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageRules:
+    """The part of the rules that depends on the language. Fields are those of `TurnPolicy`."""
+
+    language: str
+    stop_words: frozenset[str]
+    backchannels: frozenset[tuple[str, ...]]
+    misheard_backchannels: frozenset[str]
+    hesitations: frozenset[str]
+    idle_prompts: tuple[str, ...]
+    goodbye: str
+    correction: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +46,8 @@ class TurnPolicy:
     together with that turn; False in logs of builds that waited for a word and recognized it alone.
     correction: phrase before a correction by the back LLM; None if no answer is reviewed.
     hesitations: words that count as none where they alone resume a turn; empty in logs of builds that
-    answered them.
+    answered them. languages: rules of each language of a call that serves several, the configured one first;
+    () for one language.
     """
 
     preemptive_attempts: int
@@ -54,6 +70,22 @@ class TurnPolicy:
     resume_as_whole: bool = False
     correction: str | None = None
     hesitations: frozenset[str] = frozenset()
+    languages: tuple[LanguageRules, ...] = field(default=(), metadata=LOGGED_IF_SET)
+
+    def in_language(self, code: str) -> TurnPolicy:
+        """Return these rules in one of `languages`."""
+        rules = next(rules for rules in self.languages if rules.language == code)
+        return replace(
+            self,
+            language=rules.language,
+            stop_words=rules.stop_words,
+            backchannels=rules.backchannels,
+            misheard_backchannels=rules.misheard_backchannels,
+            hesitations=rules.hesitations,
+            idle_prompts=rules.idle_prompts,
+            goodbye=rules.goodbye,
+            correction=rules.correction,
+        )
 
     @property
     def tools_as_logged(self) -> bool:

@@ -59,6 +59,13 @@ class TurnTaking:
         self.private = False
         """True while nothing else may have their words."""
 
+    def use(self, policy: TurnPolicy) -> None:
+        """Apply the rules of another language."""
+        self._policy = policy
+        self._caller.use(policy)
+        self._voice.use(policy)
+        self._answering.use(policy)
+
     def claim(self, claimed: bool, private: bool) -> None:
         """Give the caller's turns to the agent's code, or take them back."""
         self.claimed, self.private = claimed, claimed and private

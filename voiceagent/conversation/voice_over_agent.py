@@ -15,6 +15,7 @@ from voiceagent.conversation.settings import TurnDetection
 from voiceagent.conversation.turn.caller import Caller
 from voiceagent.conversation.turn.caller_turn import CallerTurn, VoiceLength
 from voiceagent.conversation.turn.proximity import SpeakerProximity
+from voiceagent.conversation.turn_policy import TurnPolicy
 
 
 class VoiceOverAgent:
@@ -24,6 +25,10 @@ class VoiceOverAgent:
         self._policy = policy
         self._caller = caller
         self._responses = responses
+
+    def use(self, policy: TurnPolicy) -> None:
+        """Apply the rules of another language."""
+        self._policy = InterruptionPolicy(policy)
 
     def on_possible_voice(
         self, event: ev.VoiceNoticed | ev.VoiceFaded, detection: TurnDetection | None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
@@ -48,19 +48,20 @@ def build_engine(
     name: str = "",
     supervision: Supervision = _SUPERVISION,
     language: str = "",
+    others: Sequence[str] = (),
 ) -> Any:
     """Build the engine of a stage from its table in `source`. Missing weights are downloaded.
 
     Raises ConfigError, WeightsMissing, WeightsDamaged.
 
     name: the table's name, if it is not the stage's. supervision: of the engine's processes, if it has some.
-    language: the agent's, an ISO 639 code; "" for any.
+    language: the agent's, an ISO 639 code; "" for any. others: further languages of calls that it must have.
     """
     name = name or stage
     engine_class = _engine_class(stage, table.engine, source, f"{name}.engine")
     known = next((one for one in KNOWN_ENGINES if (one.stage, one.name) == (stage, table.engine)), None)
     try:
-        options = in_language(known, engine_class, table.engine, table.options, language)
+        options = in_language(known, engine_class, table.engine, table.options, language, others)
     except OtherLanguage as error:
         raise problem(source, f"{name}.{error.key}", error.value, str(error)) from error
     arguments = _arguments(options, engine_class, source, name)

@@ -18,6 +18,7 @@ class KnownEngine:
     needs: other requirements, as text. licence: of its dependencies, if not permissive. languages: ISO 639
     codes of its default model, () for any; unknown for a model at `model_key`. language_key: key whose value
     is, or begins with, its language. takes_language: the agent's language is the default of that key.
+    languages_key: key that takes several languages. has_several_languages: it has several without a key.
     misfits: path of a function that yields the keyword arguments with which the engine would not start,
     without loading anything. cached: whether its audio is worth caching. vocabulary_keys: the key that takes
     the agents' vocabulary by default, and other keys that take its place.
@@ -34,6 +35,8 @@ class KnownEngine:
     model_key: str = ""
     language_key: str = ""
     takes_language: bool = False
+    languages_key: str = ""
+    has_several_languages: bool = False
     misfits: str = ""
     cached: bool = False
     vocabulary_keys: tuple[str, ...] = ()
@@ -74,6 +77,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         needs="a faster-whisper model: folder, or name on the model hub",
         language_key="language",
         takes_language=True,
+        languages_key="languages",
         misfits="audio.recognizers.whisper:misfits",
     ),
     KnownEngine(
@@ -103,6 +107,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("websockets",),
         install="make install",
         needs="a vLLM server with a model that hears a stream (/v1/realtime)",
+        has_several_languages=True,
     ),
     KnownEngine(
         stage="llm",
@@ -151,6 +156,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("httpx2",),
         install="make install",
         needs="a server with OpenAI's /v1/audio/speech; its key in a variable",
+        has_several_languages=True,
         cached=True,
     ),
     KnownEngine(
@@ -160,6 +166,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("httpx2",),
         install="make install",
         needs="a key of ElevenLabs' API in a variable",
+        has_several_languages=True,
         language_key="language",
         cached=True,
     ),
@@ -182,6 +189,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         install="pip install 'voiceagent-server[espeak]'",
         needs="nothing",
         licence="GPL-3",
+        has_several_languages=True,
         language_key="voice",
         takes_language=True,
         misfits="audio.synthesizers.espeak:misfits",

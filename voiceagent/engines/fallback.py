@@ -16,7 +16,16 @@ import numpy as np
 import structlog
 
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, Recognizer, RecognizerError, in_pieces
+from audio.recognizers import (
+    SAMPLE_RATE_HZ,
+    ExpectedLanguage,
+    Flush,
+    Hypothesis,
+    Recognizer,
+    RecognizerError,
+    in_pieces,
+    recognize_in,
+)
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 from audio.resample import Resampler
 from audio.synthesizers import (
@@ -135,10 +144,15 @@ class FallbackRecognizer(_FallbackEngine[Recognizer]):
     in time.
     """
 
-    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+    takes_language = True
+    """Each engine gets the language if it has several."""
+
+    async def recognize(
+        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedLanguage | None = None
+    ) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance with the primary or the fallback. Raises RecognizerError."""
         async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _WAITING_PIECES) as ahead:
-            utterance = _RecordedUtterance(ahead, self._timeout_s)
+            utterance = _RecordedUtterance(ahead, self._timeout_s, expected)
             if self._allows_primary():
                 reported = False
                 try:
@@ -164,11 +178,17 @@ class FallbackRecognizer(_FallbackEngine[Recognizer]):
 class _RecordedUtterance:
     """Audio of one utterance, kept so that another engine can recognize it from its beginning.
 
-    limit_s: time limit for the answer to a flush; None for no limit.
+    limit_s: time limit for the answer to a flush; None for no limit. expected: see `recognize_in`.
     """
 
-    def __init__(self, ahead: LookAheadBuffer[Samples | Flush], limit_s: float | None) -> None:
+    def __init__(
+        self,
+        ahead: LookAheadBuffer[Samples | Flush],
+        limit_s: float | None,
+        expected: ExpectedLanguage | None,
+    ) -> None:
         self.limit_s = limit_s
+        self._expected = expected
         self._ahead = ahead
         self._items: list[Samples | Flush] = []
         self._unanswered_flushes = 0
@@ -177,7 +197,7 @@ class _RecordedUtterance:
 
     async def recognize_with(self, recognizer: Recognizer) -> AsyncGenerator[Hypothesis, None]:
         """Yield an engine's hypotheses of the whole utterance. Raises RecognizerError, TimeoutError."""
-        async with aclosing(recognizer.recognize(self._sound())) as hypotheses:
+        async with aclosing(recognize_in(recognizer, self._sound(), self._expected)) as hypotheses:
             while True:
                 try:
                     async with PauseTolerantTimeout() as self._timeout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from voiceagent.engines.catalogue import KnownEngine
@@ -22,13 +22,19 @@ class OtherLanguage(ValueError):
 
 
 def in_language(
-    known: KnownEngine | None, engine_class: type, name: str, options: Mapping[str, Any], language: str
+    known: KnownEngine | None,
+    engine_class: type,
+    name: str,
+    options: Mapping[str, Any],
+    language: str,
+    others: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return an engine's keyword arguments with the agent's language added where needed. Raises
     OtherLanguage.
 
     known: the engine's catalogue entry, None for a custom one. name: as in the configuration. options: its
-    keyword arguments there. language: the agent's, an ISO 639 code; "" for any.
+    keyword arguments there. language: the agent's, an ISO 639 code; "" for any. others: further ones that the
+    same engine must have.
     """
     arguments = dict(options)
     if not language:
@@ -37,6 +43,10 @@ def in_language(
     if fixed and language not in fixed:
         allowed = f"allowed: agent.language {' or '.join(fixed)}, or an engine or model that has it"
         raise OtherLanguage("engine", name, f"does not have the agent's language, {language!r}; {allowed}")
+    if others:
+        _check_several(known, name, arguments, fixed, (language, *others))
+        if known is not None and known.languages_key:
+            return {known.languages_key: (language, *others), **arguments}
     key = known.language_key if known is not None else ""
     if key in options:
         other = _language_in(options[key])
@@ -46,6 +56,30 @@ def in_language(
     elif known is not None and known.takes_language and language != "en":  # English is the engines' default
         arguments[key] = language
     return arguments
+
+
+def _check_several(
+    known: KnownEngine | None,
+    name: str,
+    options: Mapping[str, Any],
+    fixed: Sequence[str],
+    languages: Sequence[str],
+) -> None:
+    """Raise OtherLanguage unless an engine can have all these languages in one call."""
+    for code in languages:
+        if fixed and code not in fixed:
+            allowed = f"allowed: an engine that has it; for its voice alone, [languages.{code}.synthesizer]"
+            raise OtherLanguage("engine", name, f"does not have {code!r}, a language of calls; {allowed}")
+    if known is None or known.has_several_languages or known.languages_key:
+        return
+    if known.stage == "recognizer" and known.language_key in options:  # as its vendor calls detection
+        return
+    remedy = (
+        f"[languages.{languages[1]}.synthesizer]"
+        if known.stage == "synthesizer"
+        else f'{known.language_key} with the value for detection ("multi" of deepgram, "" of openai)'
+    )
+    raise OtherLanguage("engine", name, f"has one language at a time, and calls have several; set {remedy}")
 
 
 def voices_for(voices: Mapping[str, str], language: str) -> dict[str, str]:

@@ -11,8 +11,23 @@ from typing import Any
 import numpy as np
 
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError
-from audio.synthesizers import Speech, Synthesizer, SynthesizerError, known_voices, speak_with, takes_speed
+from audio.recognizers import (
+    SAMPLE_RATE_HZ,
+    ExpectedLanguage,
+    Flush,
+    Hypothesis,
+    RecognizerError,
+    recognize_in,
+)
+from audio.synthesizers import (
+    Speech,
+    Synthesizer,
+    SynthesizerError,
+    further_languages,
+    known_voices,
+    speak_with,
+    takes_speed,
+)
 from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from llmcore.engine import (
     BusyError,
@@ -63,8 +78,10 @@ many bytes are unread: a dozen deltas. The default window would hold a whole res
 def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
     """Return the RPC services of the engines. language: of the agents."""
 
-    def recognize(_: None, sound: AsyncGenerator[Any, None]) -> AsyncGenerator[Hypothesis, None]:
-        return engines.recognizer.recognize(sound)
+    def recognize(
+        expected: ExpectedLanguage | None, sound: AsyncGenerator[Any, None]
+    ) -> AsyncGenerator[Hypothesis, None]:
+        return recognize_in(engines.recognizer, sound, expected)
 
     def generate(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
         return prioritize_first_deltas(engines.llm.generate(request), new_fragmenter(language))
@@ -94,6 +111,9 @@ def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
 class SupervisorRecognizer:
     """RPC client of the supervisor's recognizer."""
 
+    takes_language = True
+    """The supervisor's recognizer gets the language if it has several."""
+
     def __init__(self, supervisor: RpcConnection) -> None:
         self._supervisor = supervisor
 
@@ -103,11 +123,13 @@ class SupervisorRecognizer:
     async def close(self) -> None:
         """Do nothing: the supervisor closes it."""
 
-    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+    async def recognize(
+        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedLanguage | None = None
+    ) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
         with _convert_errors(RecognizerError):
             async with aclosing(
-                self._supervisor.stream("recognize", items=join_chunks(sound), patient=_is_audio)
+                self._supervisor.stream("recognize", expected, items=join_chunks(sound), patient=_is_audio)
             ) as hypotheses:
                 async for hypothesis in hypotheses:
                     yield hypothesis
@@ -216,11 +238,13 @@ class SynthesizerFacts:
     rate_hz: int
     takes_speed: bool
     known_voices: KnownVoices
+    further_languages: tuple[str, ...]
 
     @classmethod
     def of(cls, synthesizer: Synthesizer) -> SynthesizerFacts:
         """Return the facts of a started synthesizer."""
-        return cls(synthesizer.rate_hz, takes_speed(synthesizer), known_voices(synthesizer))
+        voices, languages = known_voices(synthesizer), further_languages(synthesizer)
+        return cls(synthesizer.rate_hz, takes_speed(synthesizer), voices, languages)
 
 
 class SupervisorSynthesizer:
@@ -232,12 +256,14 @@ class SupervisorSynthesizer:
         self._supervisor = supervisor
         self.takes_speed = False
         self.known_voices = KnownVoices()
+        self.further_languages: tuple[str, ...] = ()
 
     async def start(self) -> None:
         """Wait until the supervisor has started it. Raises SynthesizerError."""
         with _convert_errors(SynthesizerError):
             facts: SynthesizerFacts = await self._supervisor.ask("synthesizer_facts")
         self.rate_hz, self.takes_speed = facts.rate_hz, facts.takes_speed
+        self.further_languages = facts.further_languages
         self.known_voices = facts.known_voices.as_asked()  # the supervisor resolves aliases
 
     async def close(self) -> None:

@@ -7,7 +7,7 @@ import gc
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +21,14 @@ from audio.detection.smart_turn import SmartTurn, TurnModelError
 from audio.detection.vad import VadError
 from audio.echo import EchoError
 from audio.recognizers import Recognizer, RecognizerError
-from audio.synthesizers import Synthesizer, SynthesizerError
+from audio.synthesizers import Synthesizer, SynthesizerError, voice_in
+from audio.synthesizers.voices import USUAL_SETTINGS, VoiceSettings
 from llmcore.cache.vectors import EmbeddingError
 from llmcore.engine import LlmError
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.load import agent_vocabulary, beginning_of
 from voiceagent.config.tables import Config
+from voiceagent.conversation.config import AgentConfig
 from voiceagent.conversation.tool_names import free_names
 from voiceagent.engines.build import WeightsDamaged, WeightsMissing, build_engine
 from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
@@ -35,6 +37,7 @@ from voiceagent.engines.engines import Engines
 from voiceagent.engines.fallback import FailureReason, FallbackRecognizer, FallbackSynthesizer
 from voiceagent.engines.phrase_cache import CachedSynthesizer, CacheResult
 from voiceagent.engines.phrase_files import PhraseFiles, phrases_folder
+from voiceagent.engines.synthesizer_by_language import SynthesizerByLanguage
 from voiceagent.engines.timeouts import FALLBACK_SHARE
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
@@ -44,11 +47,12 @@ from voiceagent.server.context import build_context, fixed_phrases, speak_ahead
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking
-from voiceagent.session.set_phrases import make_phrase
+from voiceagent.session.set_phrases import SetPhrase, make_phrase
+from voiceagent.session.text_languages import TextLanguages
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, problem
 from voiceagent.webhooks.message import WebhookEvent
 from voiceagent.webhooks.sender import WebhookSender
 
@@ -172,7 +176,11 @@ async def compose(
         answering=Answering(
             engines.llm,
             policy=config.turn.to_policy(
-                config.agent, config.history, config.limits, reviews=config.back_llm is not None
+                config.agent,
+                config.history,
+                config.limits,
+                reviews=config.back_llm is not None,
+                others=config.agents_in_languages(),
             ),
             preemptive_tokens=config.turn.preemptive_tokens,
             history=config.history,
@@ -181,7 +189,22 @@ async def compose(
         settings=config.call_settings(),
         shedder=shedder,
         limits=StageLimits.of(config.timeouts),
+        text_languages=await _text_languages(config),
     )
+
+
+async def _text_languages(config: Config) -> TextLanguages | None:
+    """Load the identification of texts' languages if calls serve several. Raises ConfigError."""
+    if not config.languages:
+        return None
+    languages = config.all_languages
+    try:
+        return await asyncio.to_thread(TextLanguages, languages)
+    except ImportError as error:
+        message = "needs the language of texts: pip install 'voiceagent-server[languages]'"
+        raise problem(config.source, "languages", list(config.languages), message) from error
+    except ValueError as error:
+        raise problem(config.source, "languages", list(config.languages), str(error)) from error
 
 
 async def _hearing(config: Config, recognizer: Recognizer) -> Hearing:
@@ -202,12 +225,36 @@ async def _hearing(config: Config, recognizer: Recognizer) -> Hearing:
 
 
 async def _speaking(config: Config, synthesizer: Synthesizer, pacer: Pacer) -> Speaking:
-    agent = config.agent
-    apology = await make_phrase(agent.apology, agent.language, synthesizer)
-    refusal = await make_phrase(agent.refusal, agent.language, synthesizer)
-    filler = await make_phrase(agent.filler, agent.language, synthesizer) if agent.filler else None
+    others = {
+        agent.language: await _speaking_in(agent, config, synthesizer, pacer, _voice(agent, synthesizer), {})
+        for agent in config.agents_in_languages()
+    }
+    return await _speaking_in(config.agent, config, synthesizer, pacer, USUAL_SETTINGS, others)
+
+
+def _voice(agent: AgentConfig, synthesizer: Synthesizer) -> VoiceSettings:
+    """Return the settings of the usual voice in a further language."""
+    code = agent.language
+    return VoiceSettings(voice_in(synthesizer, code, ""), language=code)
+
+
+async def _speaking_in(
+    agent: AgentConfig,
+    config: Config,
+    synthesizer: Synthesizer,
+    pacer: Pacer,
+    voice: VoiceSettings,
+    others: Mapping[str, Speaking],
+) -> Speaking:
+    """Return the services in the language of an agent's table. voice: usual one there."""
+
+    async def make(text: str) -> SetPhrase:
+        return await make_phrase(text, agent.language, synthesizer, voice)
+
+    apology, refusal = await make(agent.apology), await make(agent.refusal)
+    filler = await make(agent.filler) if agent.filler else None
     wanted = () if agent.backchannels == "off" else agent.backchannel_phrases
-    backchannels = [await make_phrase(text, agent.language, synthesizer) for text in wanted]
+    backchannels = [await make(text) for text in wanted]
     return Speaking(
         synthesizer,
         agent.language,
@@ -219,6 +266,8 @@ async def _speaking(config: Config, synthesizer: Synthesizer, pacer: Pacer) -> S
         filler_after_s=agent.filler_after_s,
         refusal=refusal,
         backchannels=tuple(backchannels),
+        voice=voice,
+        others=others,
     )
 
 
@@ -264,7 +313,14 @@ def build_recognizer_alone(config: Config) -> Recognizer:
     """
     table = with_vocabulary(config, config.recognizer)
     return cast(
-        "Recognizer", build_engine("recognizer", table, config.source, language=config.agent.language)
+        "Recognizer",
+        build_engine(
+            "recognizer",
+            table,
+            config.source,
+            language=config.agent.language,
+            others=config.further_languages("recognizer"),
+        ),
     )
 
 
@@ -273,7 +329,20 @@ def build_synthesizer(config: Config, metrics: Metrics) -> Synthesizer:
     `build_recognizer`.
     """
     tables = config.synthesizer, config.synthesizer_fallback
-    return cast("Synthesizer", _with_fallback(config, metrics, "synthesizer", *tables, FallbackSynthesizer))
+    usual = cast("Synthesizer", _with_fallback(config, metrics, "synthesizer", *tables, FallbackSynthesizer))
+    others = {
+        code: _synthesizer_of(config, metrics, code, table.synthesizer)
+        for code, table in config.languages.items()
+        if table.synthesizer is not None
+    }
+    return SynthesizerByLanguage(usual, others) if others else usual
+
+
+def _synthesizer_of(config: Config, metrics: Metrics, code: str, table: EngineConfig) -> Synthesizer:
+    """Return the synthesizer that a language has for itself. Raises ConfigError."""
+    name, supervision = f"languages.{code}.synthesizer", config.timeouts.of_engines()
+    built = build_engine("synthesizer", table, config.source, name, supervision, code)
+    return _cached(config, metrics, built, table, code)
 
 
 def _with_fallback(
@@ -295,7 +364,7 @@ def _with_fallback(
             log.error("weights_damaged", stage=stage, instead=fallback.engine, reason=str(error))
         return _built(config, stage, fallback, f"{stage}_fallback")
     if stage == "synthesizer":
-        primary = _cached(config, metrics, primary)
+        primary = _cached(config, metrics, primary, table, config.agent.language)
     if fallback is None:
         return primary
     other: Any = _built(config, stage, fallback, f"{stage}_fallback")
@@ -304,13 +373,15 @@ def _with_fallback(
     return both(stage, primary, other, breaker, timeout_s, count=_counting(metrics.speech_failures, stage))
 
 
-def _cached(config: Config, metrics: Metrics, synthesizer: Synthesizer) -> Synthesizer:
+def _cached(
+    config: Config, metrics: Metrics, synthesizer: Synthesizer, table: EngineConfig, language: str
+) -> Synthesizer:
     """Put the phrase cache before a synthesizer whose sound costs something."""
-    cache, table = config.phrase_cache, config.synthesizer
+    cache = config.phrase_cache
     known = any(one.cached for one in KNOWN_ENGINES if (one.stage, one.name) == ("synthesizer", table.engine))
     if not known or not cache.memory_mb:
         return synthesizer
-    voice = json.dumps([table.engine, table.options, config.agent.language], sort_keys=True, default=str)
+    voice = json.dumps([table.engine, table.options, language], sort_keys=True, default=str)
     files = PhraseFiles(phrases_folder(os.environ), cache.disk_mb * 1_000_000)
 
     def count(result: CacheResult) -> None:
@@ -322,7 +393,8 @@ def _cached(config: Config, metrics: Metrics, synthesizer: Synthesizer) -> Synth
 
 def _built(config: Config, stage: Stage, table: EngineConfig, name: str = "") -> object:
     supervision = config.timeouts.of_engines()
-    return build_engine(stage, table, config.source, name, supervision, config.agent.language)
+    language, others = config.agent.language, config.further_languages(stage)
+    return build_engine(stage, table, config.source, name, supervision, language, others)
 
 
 def _counting(failures: Counter, stage: Stage) -> Callable[[FailureReason], None]:

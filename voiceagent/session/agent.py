@@ -159,6 +159,10 @@ class AgentDoes(Protocol):
         """ISO 639 code of the spoken language."""
 
     @property
+    def languages(self) -> Sequence[str]:
+        """The languages of calls, the configured one first; () for that one alone."""
+
+    @property
     def quiet(self) -> bool:
         """True if neither side speaks."""
 

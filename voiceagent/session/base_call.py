@@ -64,7 +64,9 @@ class BaseCall(ABC):
         self.call_id = call_id
         self._log_ids = CallIds(call_id)
         enter_call(self._log_ids)  # for the rest of the transport's task
-        self.language = services.speaking.language
+        self._usual_language = services.speaking.language
+        self.languages = tuple(rules.language for rules in services.answering.policy.languages)
+        """The languages of calls, the configured one first; () for that one alone."""
         self._greeting = services.speaking.greeting
         self._agent = agent
         self._publisher = CallPublisher(call_id, subscriptions, services.measuring.metrics.call_faults)
@@ -91,6 +93,11 @@ class BaseCall(ABC):
     @abstractmethod
     def settings(self) -> CallSettings:
         """The settings now in force."""
+
+    @property
+    def language(self) -> str:
+        """ISO 639 code of the spoken language."""
+        return self.settings.language or self._usual_language
 
     @property
     @abstractmethod

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 import structlog
 
 from audio.pcm import Samples
 from audio.synthesizers import known_voices, takes_speed
-from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Usage
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import call_events
@@ -59,8 +59,7 @@ class CommandExecutor:
     ) -> None:
         call_id = ids.call
         self._log = structlog.get_logger().bind(call=call_id)
-        self._speaking = services.speaking
-        self._voiced = services.speaking.voiced
+        self._speaking = self._usual_speaking = services.speaking
         self._shedder = services.shedder
         self._client = client
         self._post = post
@@ -175,7 +174,7 @@ class CommandExecutor:
     def _play_backchannel(self, number: int) -> None:
         phrases = self._speaking.backchannels
         if phrases:
-            phrase = self._voiced.find(phrases[(number - 1) % len(phrases)], self._llm_work.voice)
+            phrase = self._speaking.voiced.find(phrases[(number - 1) % len(phrases)], self._llm_work.voice)
             for speech in phrase.sound:
                 self._backchannels.play(f"backchannel_{number}", speech.samples)
             self._backchannels.finish(f"backchannel_{number}")
@@ -197,8 +196,19 @@ class CommandExecutor:
         self._speaker.configure(settings)
         if settings.speed != 1.0 and not takes_speed(self._speaking.synthesizer) and self._is_first("speed"):
             self._log.warning("speed_not_supported", speed=settings.speed)
-        self._llm_work.voice = VoiceSettings(self._known_voice(settings.voice), settings.speed)
-        self._voiced.prepare(self._llm_work.voice)
+        self._speak_language(settings.language)
+        voice = self._known_voice(settings.voice)
+        if self._speaking is not self._usual_speaking:
+            voice = self._speaking.voice.voice or voice
+        self._llm_work.voice = replace(self._speaking.voice, voice=voice, speed=settings.speed)
+        self._speaking.voiced.prepare(self._llm_work.voice)
+
+    def _speak_language(self, code: str) -> None:
+        """Speak this language from the next response on; "" for the configured one alone."""
+        speaking = self._usual_speaking.in_language(code)
+        if speaking is not self._speaking:
+            self._log.info("language_changed", language=code)
+            self._speaking = self._llm_work.speaking = speaking
 
     def _known_voice(self, wanted: str) -> str:
         """Return a voice by the synthesizer's name; for an unknown one the call's, warning once a call."""
@@ -335,7 +345,7 @@ class CommandExecutor:
                     self._client.report(report)
 
     def _say(self, response_id: str, phrase: SetPhrase, filler: bool = False) -> None:
-        phrase = self._voiced.find(phrase, self._llm_work.voice)
+        phrase = self._speaking.voiced.find(phrase, self._llm_work.voice)
         self._post(ev.FragmentReady(response_id, phrase.fragment, filler))
         for speech in phrase.sound:
             self._post(ev.SpeechReady(response_id, speech))

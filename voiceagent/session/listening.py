@@ -13,7 +13,7 @@ from audio.detection.smart_turn import MAX_TURN_S
 from audio.interruption import reaches
 from audio.loudness import VoiceReturn
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, Spelling
+from audio.recognizers import SAMPLE_RATE_HZ, ExpectedLanguage, Flush, Spelling
 from audio.speech_events import InterruptionCandidate, SpeechEvent, SpeechPaused, SpeechResumed
 from voiceagent.conversation.events import (
     CallerWoke,
@@ -339,7 +339,11 @@ class Listener:
         detection = self._settings.turn_detection
         padding_s = detection.prefix_padding_s if detection else 0.0
         recognition = TurnRecognition(
-            item_id, self._hearing.recognizer, weak_callback(self._recognized), self._monitor.fault
+            item_id,
+            self._hearing.recognizer,
+            weak_callback(self._recognized),
+            self._monitor.fault,
+            _expected_language(self._settings),
         )
         # from before the detected voice: "s" and "f" begin too softly to be voiced
         recognition.push(self._since(max(at_s - padding_s, not_before_s)))
@@ -352,7 +356,11 @@ class Listener:
     def recognize_item(self, item_id: str, sound: Samples) -> None:
         """Start recognition of an item's audio, [n] at 16 kHz, and request its final transcript."""
         recognition = TurnRecognition(
-            item_id, self._hearing.recognizer, weak_callback(self._recognized), self._monitor.fault
+            item_id,
+            self._hearing.recognizer,
+            weak_callback(self._recognized),
+            self._monitor.fault,
+            _expected_language(self._settings),
         )
         self._recognitions[item_id] = recognition
         recognition.push(sound)
@@ -437,3 +445,8 @@ class Listener:
         for task in tasks:
             task.cancel()
         await until_stopped(tasks)
+
+
+def _expected_language(settings: CallSettings) -> ExpectedLanguage | None:
+    """Return the language of the next utterance; None if the call has only one."""
+    return ExpectedLanguage(settings.language, bool(settings.fixed_language)) if settings.language else None

@@ -49,7 +49,7 @@ class LlmWork:
     ) -> None:
         answering, metrics = services.answering, services.measuring.metrics.llm
         self._answering = answering
-        self._speaking = services.speaking
+        self.speaking = services.speaking
         self._shedder = services.shedder
         self._post = post
         self._stamps = stamps
@@ -113,7 +113,7 @@ class LlmWork:
         work = self._responses[start.response_id] = ResponseWork(
             start,
             partial(self._generate, start),
-            partial(speak_with, self._speaking.synthesizer, settings=settings),
+            partial(speak_with, self.speaking.synthesizer, settings=settings),
             self._new_fragmenter(),
             self._post,
             self._progress,
@@ -201,7 +201,7 @@ class LlmWork:
 
     def _new_fragmenter(self) -> Fragmenter:
         short = self._shedder.level >= SheddingLevel.SHORT_FRAGMENTS
-        return Fragmenter(self._speaking.language, first_max_chars=SHORT_FRAGMENT_CHARS if short else None)
+        return Fragmenter(self.speaking.language, first_max_chars=SHORT_FRAGMENT_CHARS if short else None)
 
     def _stop(self, work: ResponseWork) -> None:
         work.task.cancel()

@@ -8,7 +8,15 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, Recognizer, RecognizerError
+from audio.recognizers import (
+    SAMPLE_RATE_HZ,
+    ExpectedLanguage,
+    Flush,
+    Hypothesis,
+    Recognizer,
+    RecognizerError,
+    recognize_in,
+)
 from voiceagent.conversation.events import Event, RecognitionFailed, TranscriptChanged
 from voiceagent.conversation.turn.seam import divide
 from voiceagent.session.references import outcome
@@ -23,8 +31,8 @@ class TurnRecognition:
 
     After a false end of turn it may continue as the recognition of the turn that resumes this one.
 
-    fault: called with unexpected exceptions. pushed_to: sample of the call up to which audio was pushed, set
-    when the turn ends.
+    fault: called with unexpected exceptions. expected: see `recognize_in`. pushed_to: sample of the call up
+    to which audio was pushed, set when the turn ends.
     """
 
     def __init__(
@@ -33,6 +41,7 @@ class TurnRecognition:
         recognizer: Recognizer,
         post: Callable[[Event], None],
         fault: Callable[[str, BaseException], None],
+        expected: ExpectedLanguage | None = None,
     ) -> None:
         self.item_id = item_id
         self.pushed_to = 0
@@ -40,6 +49,7 @@ class TurnRecognition:
         self._earlier: tuple[str, ...] = ()  # of the turns that it resumes
         self._fault = fault
         self._recognizer = recognizer
+        self._expected = expected
         self._post = post
         self._sound: deque[Samples | Flush] = deque()
         self._waiting_samples = 0
@@ -81,7 +91,7 @@ class TurnRecognition:
     async def _recognize(self) -> None:
         enter_work(turn=self.item_id, response="")
         try:
-            async with aclosing(self._recognizer.recognize(self._take())) as hypotheses:
+            async with aclosing(recognize_in(self._recognizer, self._take(), self._expected)) as hypotheses:
                 async for hypothesis in hypotheses:
                     self.awaited -= hypothesis.settled
                     self._post(self._changed(hypothesis))
@@ -102,6 +112,7 @@ class TurnRecognition:
             hypothesis.confidence,
             hypothesis.complete,
             tuple(earlier),
+            hypothesis.languages if hypothesis.settled else (),
         )
 
     async def _take(self) -> AsyncGenerator[Samples | Flush, None]:

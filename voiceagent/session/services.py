@@ -6,7 +6,7 @@ below it sees the whole configuration.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from audio.detection.front_end import FrontEnd
@@ -14,6 +14,7 @@ from audio.detection.smart_turn import SmartTurn
 from audio.endpoint import EndpointConfig
 from audio.recognizers import Recognizer
 from audio.synthesizers import Synthesizer
+from audio.synthesizers.voices import USUAL_SETTINGS, VoiceSettings
 from llmcore.engine import Llm
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.conversation.config import HistoryConfig
@@ -25,6 +26,7 @@ from voiceagent.session.config import EchoConfig
 from voiceagent.session.context import ContextSources
 from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.set_phrases import SetPhrase, VoicedPhrases
+from voiceagent.session.text_languages import TextLanguages
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 
@@ -52,8 +54,9 @@ class Speaking:
     language: of the fragmenter. lead_s: time ahead of real time at which audio is sent. pacer: wakes tasks
     with audio to send. greeting: "" if the caller speaks first. apology: phrase after a failure. refusal:
     phrase after a filter refused the answer; None for the apology. filler: phrase if there is no audio
-    `filler_after_s` after the turn's end, if any. backchannels: said in turn while the caller pauses. voiced:
-    these phrases in the voices of calls.
+    `filler_after_s` after the turn's end, if any. backchannels: said in turn while the caller pauses. voice:
+    settings of the usual voice in this language. others: services in each further language of calls, by ISO
+    639 code. voiced: these phrases in the voices of calls.
     """
 
     synthesizer: Synthesizer
@@ -66,13 +69,19 @@ class Speaking:
     filler_after_s: float
     refusal: SetPhrase | None = None
     backchannels: tuple[SetPhrase, ...] = ()
+    voice: VoiceSettings = USUAL_SETTINGS
+    others: Mapping[str, Speaking] = field(default_factory=dict)
     voiced: VoicedPhrases = field(init=False)
 
     def __post_init__(self) -> None:
         """Collect the phrases for `voiced`."""
         single = (self.apology, self.filler, self.refusal)
         phrases = [*self.backchannels, *(phrase for phrase in single if phrase is not None)]
-        object.__setattr__(self, "voiced", VoicedPhrases(self.synthesizer, phrases))
+        object.__setattr__(self, "voiced", VoicedPhrases(self.synthesizer, phrases, self.voice))
+
+    def in_language(self, code: str) -> Speaking:
+        """Return the services in a language; these for any but the further ones."""
+        return self.others.get(code, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,7 @@ class Services:
     """The dependencies of a session.
 
     settings: of a new call. shedder: shedding of optional work under load. limits: longest waits. mcp:
-    connections to MCP servers, None without any.
+    connections to MCP servers, None without any. text_languages: None if calls serve one language.
     """
 
     hearing: Hearing
@@ -115,3 +124,4 @@ class Services:
     shedder: LoadShedder
     limits: StageLimits = StageLimits()  # noqa: RUF009  it is immutable
     mcp: McpPool | None = None
+    text_languages: TextLanguages | None = None

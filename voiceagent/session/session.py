@@ -83,6 +83,7 @@ class Session(BaseCall):
     ) -> None:
         super().__init__(call_id, services, subscriptions, agent)
         self._shedder = services.shedder
+        self._text_languages = services.text_languages
         self._resume_s = services.answering.policy.resume_s
         self._resumable_until_s = 0.0  # position until which a voice resumes the previous turn
         self._ids = Ids()
@@ -176,6 +177,8 @@ class Session(BaseCall):
         await self._executor.close()
 
     def _handle(self, event: ev.Event) -> None:
+        if self._text_languages is not None:
+            event = self._text_languages.completed(event)
         self._stamps.on_event(event)
         self._tool_times.on_event(event)
         if isinstance(event, ev.VoiceNoticed | ev.SpeechStarted):

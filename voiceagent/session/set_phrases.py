@@ -8,7 +8,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from audio.synthesizers import Speech, Synthesizer, SynthesizerError, speak_with
-from audio.synthesizers.voices import VoiceSettings
+from audio.synthesizers.voices import USUAL_SETTINGS, VoiceSettings
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.text_normalization import normalize
 
@@ -29,16 +29,19 @@ class SetPhrase:
 class VoicedPhrases:
     """Set phrases by voice and speed, synthesised when a call first asks for these; shared by all calls."""
 
-    def __init__(self, synthesizer: Synthesizer, phrases: Sequence[SetPhrase]) -> None:
-        """Start with none. phrases: in the usual voice."""
+    def __init__(
+        self, synthesizer: Synthesizer, phrases: Sequence[SetPhrase], usual: VoiceSettings = USUAL_SETTINGS
+    ) -> None:
+        """Start with none. phrases: in the usual voice. usual: its settings."""
         self._synthesizer = synthesizer
+        self._usual = usual
         self._phrases = phrases
         self._made: dict[VoiceSettings, dict[str, SetPhrase]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def prepare(self, settings: VoiceSettings) -> None:
         """Start to synthesise the phrases with these settings, if that was not done before."""
-        if settings == VoiceSettings() or settings in self._made or len(self._made) >= _MAX_SETTINGS:
+        if settings == self._usual or settings in self._made or len(self._made) >= _MAX_SETTINGS:
             return
         self._made[settings] = {}
         task = asyncio.create_task(self._make(settings), name="phrases of a voice")
@@ -56,11 +59,13 @@ class VoicedPhrases:
                 self._made[settings][phrase.fragment.text] = SetPhrase(phrase.fragment, sound)
 
 
-async def make_phrase(text: str, language: str, synthesizer: Synthesizer) -> SetPhrase:
+async def make_phrase(
+    text: str, language: str, synthesizer: Synthesizer, voice: VoiceSettings = USUAL_SETTINGS
+) -> SetPhrase:
     """Synthesise a phrase that can be played at any time. Raises SynthesizerError."""
     text = f" {text} "  # it may stand between other words of a response
     spoken, alignment = normalize(text, language)
-    return SetPhrase(Fragment(text, spoken, alignment), await _spoken(synthesizer, spoken, VoiceSettings()))
+    return SetPhrase(Fragment(text, spoken, alignment), await _spoken(synthesizer, spoken, voice))
 
 
 async def _spoken(synthesizer: Synthesizer, text: str, settings: VoiceSettings) -> tuple[Speech, ...]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from audio.agreement import LocalAgreement, word_key
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ
+from audio.recognizers import SAMPLE_RATE_HZ, LanguageProbabilities
 
 _AGREEING = 3
 """Consecutive hypotheses that must agree. With two, Moonshine has a tenth more words wrong: they
@@ -54,6 +54,7 @@ class Segment:
         confidence: see Hypothesis.
         final: more audio would change neither its transcript nor its end.
         complete: see Hypothesis.
+        languages: see Hypothesis.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Segment:
     confidence: float | None = None
     final: bool = False
     complete: float | None = None
+    languages: LanguageProbabilities = ()
 
 
 class GrowingWindow:
@@ -84,6 +86,8 @@ class GrowingWindow:
         self._text = ""
         self._confidence: float | None = None
         self._complete: float | None = None
+        self.languages: LanguageProbabilities = ()
+        """Probabilities of the utterance's languages at the last detection."""
 
     @property
     def text(self) -> str:
@@ -144,6 +148,7 @@ class GrowingWindow:
         confidences = [segment.confidence for segment in segments if segment.confidence is not None]
         self._confidence = min(confidences, default=None)
         self._complete = segments[-1].complete if segments else None
+        self.languages = (segments[-1].languages if segments else ()) or self.languages
         texts = list(accumulate((segment.text for segment in segments), joined, initial=self._cut_text))
         self._text = texts[-1]
         self._agreement.push(self._text)

@@ -49,7 +49,7 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
         yield maker(request)
         return
     directory = str(request.getfixturevalue("whisper_directory"))
-    model = LoadedModel(directory, "cpu", "default", "en", None, True, 1, 1)
+    model = LoadedModel(directory, "cpu", "default", ("en",), None, True, 1, 1)
     hears = SpeechApi(lambda sound: heard_by(model, sound))
     with serving(hears) as api, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)

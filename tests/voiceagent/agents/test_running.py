@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from voiceagent.agents import Agent, Said
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.agents.running import RunningAgent, running_agent
-from voiceagent.conversation.events import AgentEvent, HookFailed, TurnsClaimed
+from voiceagent.conversation.events import AgentEvent, HookFailed, LanguageSet, TurnsClaimed
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.session.agent import AnsweredBy, OfferedTool, ToolFailed
 from voiceagent.session.call import CallRefused
@@ -22,6 +22,7 @@ class FakeCall:
 
     line = None
     language = "en"
+    languages: Sequence[str] = ()
     quiet = True
     items: Sequence[Item] = ()
 
@@ -189,3 +190,20 @@ async def test_an_answer_does_not_end_the_collection_of_input(collects: bool) ->
     assert (TurnsClaimed(False) in call.posted) is not collects
     running.caller.end()
     await asyncio.gather(entry, return_exceptions=True)
+
+
+async def test_agent_sets_the_language_of_a_call_that_has_several() -> None:
+    call, agent = FakeCall(), Agent()
+    call.languages = ("en", "de")
+    RunningAgent("call_1", lambda: agent).join(call)
+    assert agent.call.language == "en"
+    agent.call.set_language("de")
+    assert call.posted[-1:] == [LanguageSet("de")]
+
+
+async def test_language_that_calls_do_not_have_is_refused_with_the_allowed_ones() -> None:
+    call, agent = FakeCall(), Agent()
+    call.languages = ("en", "de")
+    RunningAgent("call_1", lambda: agent).join(call)
+    with pytest.raises(ValueError, match=r"set_language\('fr'\); allowed: en, de"):
+        agent.call.set_language("fr")

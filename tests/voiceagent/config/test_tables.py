@@ -199,3 +199,21 @@ def test_any_document_loads_or_is_refused_in_one_line(tmp_path_factory, document
         load(path)
     except ConfigError as refused:
         assert "\n" not in str(refused)
+
+
+def test_an_empty_table_adds_a_language_with_its_phrases(write):
+    config = load(write('[languages.de]\n[languages.es]\ngoodbye = "Hasta luego."'))
+    german, spanish = config.agents_in_languages()
+    assert (german.language, german.goodbye) == ("de", "Auf Wiederhören.")
+    assert (spanish.language, spanish.goodbye) == ("es", "Hasta luego.")
+    assert config.all_languages == ("en", "de", "es")
+    assert config.call_settings().language == "en"
+
+
+def test_calls_in_one_language_have_no_language_to_follow(write):
+    config = load(write('[agent]\nlanguage = "de"'))
+    assert (config.all_languages, config.call_settings().language) == (("de",), "")
+
+
+def test_the_agents_language_is_no_further_one(write):
+    assert "languages.en is agent.language too" in refusal(write("[languages.en]"))

@@ -9,8 +9,8 @@ import pytest
 from voiceagent.cli.main import main
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import build_engine
-from voiceagent.engines.catalogue import Stage
-from voiceagent.engines.languages import voices_for
+from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
+from voiceagent.engines.languages import OtherLanguage, in_language, voices_for
 from voiceagent.server.startup import build_engines
 from voiceagent.session.set_phrases import make_phrase
 from voiceagent.validation.errors import ConfigError
@@ -122,3 +122,39 @@ def test_voice_of_the_agents_language_is_the_usual_one() -> None:
     voices = {"de": "ef_dora", "marin": "af_heart"}
     assert voices_for(voices, "de") == voices | {"": "ef_dora"}
     assert voices_for(voices, "en") == voices
+
+
+def several(name: str, stage: str, **options: object) -> dict[str, object]:
+    """Return the keyword arguments of a built-in engine for calls in English and German."""
+    (known,) = (one for one in KNOWN_ENGINES if (one.name, one.stage) == (name, stage))
+    return in_language(known, object, name, options, "en", ("de",))
+
+
+def test_engine_that_detects_languages_gets_all_of_them() -> None:
+    assert several("whisper", "recognizer") == {"languages": ("en", "de")}
+
+
+@pytest.mark.parametrize("name", ["espeak", "openai", "elevenlabs"])
+def test_voice_that_has_several_languages_needs_no_key(name: str) -> None:
+    assert several(name, "synthesizer") == {}
+
+
+def test_recognizer_of_a_vendor_has_several_with_its_own_value_for_detection() -> None:
+    assert several("deepgram", "recognizer", language="multi") == {"language": "multi"}
+    with pytest.raises(OtherLanguage, match="set language with the value for detection"):
+        several("deepgram", "recognizer")
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "message"),
+    [
+        ("moonshine", "recognizer", "does not have 'de', a language of calls"),
+        ("piper-english", "synthesizer", r"for its voice alone, \[languages.de.synthesizer\]"),
+        ("piper", "synthesizer", r"one language at a time, .* set \[languages.de.synthesizer\]"),
+    ],
+)
+def test_engine_without_a_language_of_calls_is_refused_with_the_remedy(
+    name: str, stage: str, message: str
+) -> None:
+    with pytest.raises(OtherLanguage, match=message):
+        several(name, stage)

@@ -7,7 +7,18 @@ import sys
 
 EXTRAS = (
     *("alembic", "anthropic", "faster_whisper", "fsspec", "livekit", "matplotlib", "mcp", "opentelemetry"),
-    *("piper", "pocketsphinx", "psutil", "psycopg", "redis", "sounddevice", "sqlalchemy", "torch", "vllm"),
+    *(
+        "piper",
+        "pocketsphinx",
+        "psutil",
+        "psycopg",
+        "py3langid",
+        "redis",
+        "sounddevice",
+        "sqlalchemy",
+        "torch",
+        "vllm",
+    ),
     "zstandard",
 )
 PROGRAM = f"import sys; sys.modules |= dict.fromkeys({EXTRAS!r}); import voiceagent.server.app"

@@ -83,7 +83,7 @@ class Prompts:
         if not wanted or turn.recognition.ends is not None or not words_of(turn.text):
             return []
         messages = self._old_turns.messages(self._items_for(turn, bare(turn.text)))
-        prompt = make_prompt(settings.instructions, messages)
+        prompt = make_prompt(settings.prompt_instructions, messages)
         return [AskTurnEnd(turn.item_id, turn.text, prompt, self._tools(settings))]
 
     def observe(self, start: StartResponse, usage: Usage) -> None:
@@ -96,7 +96,7 @@ class Prompts:
         old = self._old_turns.overdue(self._history.prompt_items())
         if old is None:
             return []
-        prompt = make_prompt(settings.instructions, old.prompt)
+        prompt = make_prompt(settings.prompt_instructions, old.prompt)
         return [Summarise(prompt, self._tools(settings), old.said, old.earlier, old.tokens)]
 
     def set_summary(self, text: str) -> None:
@@ -134,7 +134,7 @@ class Prompts:
         # also prefills the template's opening of a user turn
         unfinished = () if words else (Message("user", ""),)
         messages = self._old_turns.messages(items) + unfinished
-        return Prefill(make_prompt(settings.instructions, messages), self._tools(settings))
+        return Prefill(make_prompt(settings.prompt_instructions, messages), self._tools(settings))
 
     def _tools(self, settings: CallSettings) -> tuple[Tool, ...]:
         """Return the tools of the conversation's prompts."""

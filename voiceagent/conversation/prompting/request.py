@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from llmcore.engine import Generation, Message, Tool
+from voiceagent.conversation.answer_language import with_answer_line
 from voiceagent.conversation.events import ResponseRequested
 from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, CallSettings, TokenLimit
 from voiceagent.conversation.turn_policy import TurnPolicy
@@ -25,13 +26,18 @@ def make_generation(
     if wanted.guidance:  # after everything that is in the prefix cache
         messages += (Message("system", wanted.guidance),)
     return Generation(
-        make_prompt(settings.instructions if wanted.instructions is None else wanted.instructions, messages),
+        make_prompt(_instructions(wanted, settings), messages),
         _tools(wanted, settings, built_in),
         wanted.tool_choice or settings.tool_choice,
         _max_tokens(wanted.max_output_tokens or settings.max_output_tokens, policy),
         settings.temperature if wanted.temperature is None else wanted.temperature,
         policy.stop if modality == "audio" else (),
     )
+
+
+def _instructions(wanted: ResponseRequested, settings: CallSettings) -> str:
+    own = wanted.instructions
+    return settings.prompt_instructions if own is None else with_answer_line(own, settings.language)
 
 
 def _max_tokens(limit: TokenLimit | None, policy: TurnPolicy) -> int:

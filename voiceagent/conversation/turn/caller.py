@@ -66,6 +66,10 @@ class Caller:
         self.echo_delay_s: float | None = None
         self._committed_to_s = 0.0  # end of the newest item's audio
 
+    def use(self, policy: TurnPolicy) -> None:
+        """Apply the rules of another language."""
+        self._policy = policy
+
     @property
     def silent(self) -> bool:
         """True if no turn is in progress or waits for its transcript."""

@@ -167,7 +167,8 @@ def _of_table(
             yield Finding(name, "note", f"{text}, or: voiceagent weights {one.name}")
         return
     try:
-        engine = build_engine(stage, table, config.source, name, language=config.agent.language)
+        language, others = config.agent.language, config.further_languages(stage)
+        engine = build_engine(stage, table, config.source, name, language=language, others=others)
         options = resolve_paths(table.options, config.source.parent)
     except (ConfigError, FileNotFoundError) as error:
         yield Finding(name, "missing", str(error))

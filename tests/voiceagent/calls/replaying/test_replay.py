@@ -16,6 +16,7 @@ from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.log.texts import Words
 from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.config import AgentConfig, HistoryConfig, LanguageConfig, TurnConfig
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.privacy import withheld_commands, withheld_event
 from voiceagent.conversation.settings import CallSettings
@@ -146,3 +147,23 @@ def test_call_with_private_input_is_refused_and_not_reported_as_different() -> N
     ]
     with pytest.raises(CannotReplay, match="event 1 begins private input"):
         replay(read_log(log_of(world)))
+
+
+def test_a_call_in_several_languages_replays_with_each_switch():
+    agent = AgentConfig(instructions="Be kind.")
+    others = [LanguageConfig().to_agent(code, agent) for code in ("de", "es")]
+    policy = TurnConfig().to_policy(agent, HistoryConfig(), others=others)
+    world = CallWorld(call_settings(language="en"), policy)
+    german = (("de", 0.98), ("en", 0.01), ("es", 0.01))
+    world.feed(ev.CallStarted("Hello."))
+    world.feed(ev.ItemCreated(MessageItem("a", "user", "Ich hätte gern ein Zimmer."), languages=german))
+    item_id = world.begin_speaking()
+    world.feed(ev.SpeechPaused(2.0))
+    world.feed(
+        ev.TranscriptChanged(item_id, "Para dos noches.", "", True, languages=(("es", 0.9), ("en", 0.1)))
+    )
+    world.feed(ev.TurnEnded(2.0))
+    world.feed(ev.LanguageSet("en"))
+    world.feed(ev.CallerGone("", 0.0))
+    assert world.conversation.settings.language == "en"
+    assert replay(read_log(log_of(world))) is None

@@ -30,6 +30,7 @@ from voiceagent.transports.realtime.protocol.session_object import (
     McpServerTool,
     SemanticVad,
     ServerVad,
+    Transcription,
 )
 from voiceagent.transports.realtime.protocol.stored_prompts import fill
 from voiceagent.transports.realtime.protocol.transcription import (
@@ -178,10 +179,18 @@ def _input_changes(update: AudioInput, settings: CallSettings, defaults: CallSet
         changes["input_format"] = to_format(update.format) if update.format else defaults.input_format
     if "transcription" in given:
         changes["transcribe"] = update.transcription is not None
+        if settings.language:  # of a call that serves several
+            changes["fixed_language"] = _language_code(update.transcription)
     if "turn_detection" in given:
         detection = update.turn_detection
         changes["turn_detection"] = detection and _merge_detection(detection, settings, defaults)
     return changes
+
+
+def _language_code(update: Transcription | None) -> str:
+    """Return the ISO 639 code of the language that the client fixes, as "de" of "de-CH"; "" for none."""
+    language = None if update is None else update.language
+    return (language or "").partition("-")[0].lower()
 
 
 def _output_changes(update: AudioOutput, defaults: CallSettings) -> dict[str, Any]:

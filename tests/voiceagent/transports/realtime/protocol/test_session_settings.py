@@ -273,3 +273,13 @@ def test_a_session_that_is_shown_and_sent_back_is_the_same(settings: CallSetting
     again = update(json.dumps({"type": "session.update", "session": shown}), OPERATOR)
     assert replace(again, echoed={}) == settings
     assert show_session("sess_1", again) == show_session("sess_1", settings)
+
+
+def test_a_language_of_the_transcription_is_fixed_where_calls_have_several() -> None:
+    several = updated(replace(updated(), language="en"), **input_(transcription={"language": "de-CH"}))
+    assert several.fixed_language == "de"
+    assert updated(several, **input_(transcription={"model": "whisper-1"})).fixed_language == ""
+
+
+def test_a_language_of_the_transcription_is_a_hint_where_calls_have_one() -> None:
+    assert updated(**input_(transcription={"language": "de"})).fixed_language == ""
