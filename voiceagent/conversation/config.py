@@ -13,6 +13,7 @@ from audio.endpoint import EndpointConfig
 from llmcore.compression.history_budget import HistoryBudget
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
+from voiceagent.conversation.end_of_turn.probability import ACTING_S
 from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.latency import STAGES, UNBUDGETED_STAGES, LatencyBudget
 from voiceagent.conversation.set_phrases import ENGLISH, SET_PHRASES, SetPhrases
@@ -309,6 +310,7 @@ class TurnConfig(Section):
             max_tool_rounds=agent.max_tool_rounds,
             resume_as_whole=True,
             correction=agent.correction if reviews else None,
+            acting_s=ACTING_S,
         )
 
 

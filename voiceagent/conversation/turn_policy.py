@@ -31,7 +31,8 @@ class TurnPolicy:
     together with that turn; False in logs of builds that waited for a word and recognized it alone.
     correction: phrase before a correction by the back LLM; None if no answer is reviewed.
     hesitations: words that count as none where they alone resume a turn; empty in logs of builds that
-    answered them.
+    answered them. acting_s: silence added to the end of a doubtful turn whose answer calls a tool with
+    effects; 0 in logs of builds that ran it as soon as they would have spoken.
     """
 
     preemptive_attempts: int
@@ -54,6 +55,7 @@ class TurnPolicy:
     resume_as_whole: bool = False
     correction: str | None = None
     hesitations: frozenset[str] = frozenset()
+    acting_s: float = 0.0
 
     @property
     def tools_as_logged(self) -> bool:
