@@ -13,6 +13,7 @@ from audio.endpoint import EndpointConfig
 from llmcore.compression.history_budget import HistoryBudget
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
+from voiceagent.conversation.end_of_turn.probability import ACTING_S
 from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.latency import STAGES, UNBUDGETED_STAGES, LatencyBudget
 from voiceagent.conversation.set_phrases import ENGLISH, SET_PHRASES, SetPhrases
@@ -342,6 +343,7 @@ class TurnConfig(Section):
             resume_as_whole=True,
             correction=rules.correction,
             languages=(rules, *further) if further else (),
+            acting_s=ACTING_S,
         )
 
 

@@ -211,11 +211,13 @@ class Conversation:
     # ---- the response
 
     def _on_response_event(self, event: ev.ResponseEvent) -> list[Command]:
-        """Pass an event to the response. End a turn that was kept open only until its answer had audio."""
+        """Pass an event to the response. A turn waits longer for its end until its answer has audio, and if
+        the answer runs a tool with effects.
+        """
         turn = self._caller.open
-        awaited = turn is not None and self._turns.is_answer_awaited(turn)
+        before = None if turn is None else self._turns.answer_so_far(turn, self.settings)
         commands = self._responses.handle(event, self.settings)
-        if turn is not None and awaited and not self._turns.is_answer_awaited(turn):
+        if turn is not None and self._turns.answer_so_far(turn, self.settings) != before:
             commands += self._turns.set_endpointing_delay(turn, self.settings)
         return commands
 

@@ -46,8 +46,10 @@ class TurnPolicy:
     together with that turn; False in logs of builds that waited for a word and recognized it alone.
     correction: phrase before a correction by the back LLM; None if no answer is reviewed.
     hesitations: words that count as none where they alone resume a turn; empty in logs of builds that
-    answered them. languages: rules of each language of a call that serves several, the configured one first;
-    () for one language.
+    answered them. acting_s: silence added to the end of a doubtful turn whose answer calls a tool with
+    effects; 0 in logs of builds that ran it as soon as they would have spoken.
+    languages: rules of each language of a call that serves several, the configured one first; () for one
+    language.
     """
 
     preemptive_attempts: int
@@ -70,6 +72,7 @@ class TurnPolicy:
     resume_as_whole: bool = False
     correction: str | None = None
     hesitations: frozenset[str] = frozenset()
+    acting_s: float = 0.0
     languages: tuple[LanguageRules, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
     def in_language(self, code: str) -> TurnPolicy:

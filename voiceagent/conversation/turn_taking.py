@@ -26,7 +26,7 @@ from voiceagent.conversation.turn.caller import (
     set_endpointing_delay,
     shorten_backchannel_delay,
 )
-from voiceagent.conversation.turn.caller_turn import CallerTurn, Paused, TurnVisibility
+from voiceagent.conversation.turn.caller_turn import AnswerSoFar, CallerTurn, Paused, TurnVisibility
 from voiceagent.conversation.turn.own_voice import Overlap
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
@@ -199,7 +199,8 @@ class TurnTaking:
 
     def set_endpointing_delay(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
         """Set the endpointing delay of the pause in progress: longer while the turn's answer has no audio,
-        but short after a backchannel over the agent, whatever the kind of turn detection.
+        or if it runs a tool with effects, but short after a backchannel over the agent, whatever the kind of
+        turn detection.
         """
         if settings.turn_detection is None or not turn.settled:
             return []
@@ -209,8 +210,8 @@ class TurnTaking:
         detection = _semantic(settings)
         if detection is None:
             return []
-        awaited = self.is_answer_awaited(turn)
-        delay = set_endpointing_delay(turn, said, detection.eagerness, self._policy, awaited)
+        answer = self.answer_so_far(turn, settings)
+        delay = set_endpointing_delay(turn, said, detection.eagerness, self._policy, answer)
         return delay + self._backchannel(turn, delay, settings)
 
     def _backchannel(
@@ -248,9 +249,11 @@ class TurnTaking:
             commands.append(do.TurnConcluded(turn.text))
         return commands + self._answering.on_turn_over(turn, kept, settings)
 
-    def is_answer_awaited(self, turn: CallerTurn) -> bool:
-        """Return True if a response to exactly these words was started and has no audio yet."""
-        return self._responses.is_awaited(turn.item_id, turn.whole_words)
+    def answer_so_far(self, turn: CallerTurn, settings: CallSettings) -> AnswerSoFar:
+        """Return what is known of a preemptive response to exactly these words."""
+        item_id, words = turn.item_id, turn.whole_words
+        acts = self._policy.acting_s > 0 and self._responses.will_act(item_id, words, settings)
+        return AnswerSoFar(self._responses.is_awaited(item_id, words), acts)
 
 
 def _semantic(settings: CallSettings) -> TurnDetection | None:

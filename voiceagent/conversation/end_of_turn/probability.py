@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,6 +64,10 @@ REMAINING_PAUSE_S = 0.5
 """Mean remaining length of a pause within a turn, however long it has been, from 0.16 to 1.2 s: the lengths
 of pauses fall off exponentially (52 pauses of people, of the tuning set).
 """
+ACTING_S = REMAINING_PAUSE_S * math.log(2)
+"""Silence added before the end of a doubtful turn whose answer runs a tool with effects: actions on half a
+sentence cannot be taken back as words can, so cutting it counts as twice as bad (see `silence_s`).
+"""
 ASKING_REMAINING_PAUSE_S = 0.2
 """`REMAINING_PAUSE_S` of questions and answers with nothing left open: 0.07 to 0.28 s in 68 pauses."""
 
@@ -97,9 +101,16 @@ class EndOfTurn:
 
 
 def judge(
-    evidence: TurnEvidence, language: TurnEndLanguage | None, eagerness: Eagerness = "auto"
+    evidence: TurnEvidence,
+    language: TurnEndLanguage | None,
+    eagerness: Eagerness = "auto",
+    acting_s: float = 0.0,
 ) -> EndOfTurn:
-    """Return the probability that the turn is over, and the endpointing delay."""
+    """Return the probability that the turn is over, and the endpointing delay.
+
+    acting_s: silence added unless the turn is certainly over, `ACTING_S` if its answer runs a tool with
+    effects.
+    """
     observed = observe(evidence, language)
     witnesses = contributions(observed)
     if evidence.llm is not None:  # its weight is part of its calibration, not learned with the others
@@ -115,7 +126,9 @@ def judge(
             silence = max(silence_s(probability, DICTATED), min_pause_s(evidence, lengths, language))
         return EndOfTurn(probability, min(silence, DICTATED.open_s), witnesses, rule)
     asks, opened = asking(observed), openness(evidence, observed)
-    delay_s = silence_s(probability, SILENCES[eagerness], asks, opened)
+    silences = SILENCES[eagerness]
+    silences = replace(silences, even_s=silences.even_s + acting_s)
+    delay_s = silence_s(probability, silences, asks, opened)
     return EndOfTurn(probability, delay_s, witnesses, "probability")
 
 

@@ -47,6 +47,13 @@ class CalledTools:
             response.first_call_id = self._history.items[before].item_id
         return commands + self._running.record_refused()
 
+    def has_effects(self, call: ToolCall, settings: CallSettings) -> bool:
+        """Return True if what the call does cannot be taken back: all tools but those of the agent that are
+        cancelled when the conversation continues, or that run only after their response was played.
+        """
+        tool = next((tool for tool in settings.agent_tools if tool.name == call.name), None)
+        return tool is None or not (tool.cancellable or tool.when_played)
+
 
 def _mcp_tool(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -> McpTool | None:
     """Return the MCP server's tool that a response was offered under this name, if any."""

@@ -83,6 +83,15 @@ class CurrentResponse:
         response = self.preemptive
         return response is not None and response.answers_turn(item_id, words) and not response.is_ready
 
+    def will_act(self, item_id: str, words: tuple[str, ...], settings: CallSettings) -> bool:
+        """Return True if a preemptive response to this turn with these words has called a tool whose effects
+        stay if the caller goes on.
+        """
+        response = self.preemptive
+        if response is None or not response.answers_turn(item_id, words):
+            return False
+        return any(self._called_tools.has_effects(call, settings) for call in response.held_calls)
+
     def is_started_for(self, item_id: str, words: tuple[str, ...]) -> bool:
         """Return True if there is a preemptive response to this turn with these words."""
         return self.preemptive is not None and self.preemptive.answers_turn(item_id, words)

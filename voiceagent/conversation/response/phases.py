@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from llmcore.engine import FinishReason, Usage
+from llmcore.engine import FinishReason, ToolCall, Usage
 from voiceagent.conversation.causes import InterruptedBy
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
@@ -159,6 +159,12 @@ class Response:
             return True
         first = (SpeechReady if self.spoken else FragmentReady, ToolCallsReady, ResponseGenerated)
         return any(isinstance(event, first) for event in self.phase.held)
+
+    @property
+    def held_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of a preemptive response, which are made when it is released."""
+        held = self.phase.held if isinstance(self.phase, Preemptive) else ()
+        return tuple(call for event in held if isinstance(event, ToolCallsReady) for call in event.calls)
 
     def answers_turn(self, item_id: str, words: tuple[str, ...]) -> bool:
         """Return True if it is a preemptive response to this turn with these words."""

@@ -19,6 +19,7 @@ from voiceagent.conversation.end_of_turn.probability import EndOfTurn, judge
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.settings import Eagerness
 from voiceagent.conversation.turn.caller_turn import (
+    AnswerSoFar,
     CallerTurn,
     Ended,
     Paused,
@@ -285,10 +286,12 @@ def _stopped(turn: CallerTurn) -> list[Command]:
     return [notify.NotifySpeechStopped(turn.item_id, turn.end_s, sound_end_s)]
 
 
-def decide_end_of_turn(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy) -> EndOfTurn:
+def decide_end_of_turn(
+    turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, acts: bool = False
+) -> EndOfTurn:
     """Return the end-of-turn decision for the turn's transcript so far.
 
-    agent: its latest text before the turn, "" for none.
+    agent: its latest text before the turn, "" for none. acts: its answer runs a tool with effects.
     """
     ends, llm_end = turn.recognition.ends, policy.llm_end
     told = turn.phase.probability if isinstance(turn.phase, Paused) else None
@@ -304,7 +307,8 @@ def decide_end_of_turn(turn: CallerTurn, agent: str, eagerness: Eagerness, polic
         longest_pause_s=max(turn.pauses_s, default=0.0),
         resumed=turn.resumes is not None,
     )
-    return judge(evidence, language_of(policy.language), eagerness)
+    acting_s = policy.acting_s if acts else 0.0
+    return judge(evidence, language_of(policy.language), eagerness, acting_s)
 
 
 def shorten_backchannel_delay(
@@ -323,15 +327,15 @@ def shorten_backchannel_delay(
 
 
 def set_endpointing_delay(
-    turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, answer_awaited: bool
+    turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, answer: AnswerSoFar
 ) -> list[RequireSilence]:
     """Set the endpointing delay of the pause in progress.
 
-    agent: see `decide_end_of_turn`. answer_awaited: the answer was started and has no audio yet.
+    agent: see `decide_end_of_turn`. answer: to the turn's words.
     """
     if not isinstance(turn.phase, Paused):
         return []
-    more_s = ANSWER_S if answer_awaited else 0.0
-    decision = decide_end_of_turn(turn, agent, eagerness, policy)
+    more_s = ANSWER_S if answer.awaited else 0.0
+    decision = decide_end_of_turn(turn, agent, eagerness, policy, answer.acts)
     turn.phase = replace(turn.phase, rule=decision.rule)
     return [RequireSilence(turn.item_id, decision, more_s)]

@@ -70,6 +70,16 @@ class VoiceLength(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerSoFar:
+    """State, in a pause, of the preemptive response to the turn. awaited: it was started and has no audio
+    yet. acts: it runs a tool with effects once the turn is over.
+    """
+
+    awaited: bool
+    acts: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RecognitionState:
     """Recognition state of a turn.
 

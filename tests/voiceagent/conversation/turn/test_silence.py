@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from call_world import POLICY, CallWorld, fragment, of, speech
 from turn_pauses import SETTINGS, calling, decision, pauses
 
+from llmcore.engine import Tool, ToolCall
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.end_of_turn.probability import ACTING_S, SILENCES, silence_s
+from voiceagent.conversation.settings import AgentTool
 from voiceagent.conversation.turn.caller import ANSWER_S
 
 STATEMENT = "I am coming by car."
@@ -34,6 +38,23 @@ def test_a_turn_may_go_on_while_its_answer_is_being_made():
     assert more_s(world.feed(ev.FragmentReady(answer, fragment("Behind the house.")))) == []
     heard = world.feed(ev.SpeechReady(answer, speech(1.0)))
     assert more_s(heard) == [0.0] and decision(heard) == decision(commands)
+
+
+@pytest.mark.parametrize(
+    ("options", "waits"), [({}, True), ({"cancellable": True}, False), ({"when_played": True}, False)]
+)
+def test_a_doubtful_end_is_waited_for_longer_before_a_tool_with_effects_runs(options, waits):
+    tool = AgentTool(Tool("book", "Book a table."), **options)
+    policy = replace(POLICY, language="en", acting_s=ACTING_S)
+    world = CallWorld(replace(SETTINGS, agent="FrontDesk", agent_tools=(tool,)), policy)
+    before = decision(world.pause(world.begin_speaking(), STATEMENT))
+    calls = world.feed(ev.ToolCallsReady(world.response_id(), (ToolCall("1", "book", "{}"),)))
+    assert decision(calls).silence_s == pytest.approx(before.silence_s + (ACTING_S if waits else 0.0))
+
+
+def test_an_end_that_is_certain_is_waited_for_no_longer_before_a_tool_runs():
+    usual = SILENCES["auto"]
+    assert silence_s(0.99, replace(usual, even_s=usual.even_s + ACTING_S)) == silence_s(0.99, usual)
 
 
 def test_the_answer_is_hurried_once_the_turn_would_be_over_if_it_were_there():
