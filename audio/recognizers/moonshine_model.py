@@ -13,12 +13,11 @@ from pathlib import Path
 from threading import Event
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
 from audio.recognizers.completeness import completeness_of
-from audio.recognizers.decoding.beam_search import BeamSearch, Beginning, Expected, Likeliest
+from audio.recognizers.decoding.beam_search import BeamSearch, Beginning, Expected
 from audio.recognizers.decoding.grammar import Grammar
 from audio.recognizers.decoding.growing_window import (
     Segment,
@@ -39,7 +38,7 @@ from audio.recognizers.decoding.moonshine_vocabulary import (
 from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
 from audio.recognizers.decoding.spelling_prior import SpellingPrior
-from audio.recognizers.moonshine_decoder import NONE_RATED, EncoderDecoder, KeysValues
+from audio.recognizers.moonshine_decoder import EncoderDecoder
 from audio.recognizers.moonshine_grammars import (
     BY_WORDS_A_TOKEN,
     LIKELY_A_TOKEN,
@@ -54,6 +53,7 @@ from audio.recognizers.moonshine_grammars import (
     spells_by_letters,
     spells_by_words,
 )
+from audio.recognizers.moonshine_search import DraftCandidates, accept_draft, finish_search
 from audio.recognizers.redecoding import Decode
 
 _FILES = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
@@ -71,11 +71,6 @@ _STOPS = (".", "?", "!")
 _ONE_WORD_S = 0.5
 """Loud audio up to this length is one word of a number. If several words counted, a model that takes the end
 of one for another ("Three, three.", less likely by 2.2 to 2.7 nats) would prevail.
-"""
-_NEAR_LEAD, _NEW_TOKENS = -0.25, 2
-"""In a pause a draft's tokens, except the last, are accepted unless another is likelier by more than a
-quarter. Final transcripts of 60 orders with pauses then take 5.6 steps instead of 8.4, and of 110 sentences
-232 words are wrong instead of 231.
 """
 _WORD_COUNTS = 0.5
 """Weight of a token of a likely word, in tokens of a name."""
@@ -190,21 +185,21 @@ class LoadedModel:
         known = self.network.cache_audio(states)
         number = flush is not None and flush.number
         search = BeamSearch(BEGIN, END, self._expected_in(sound, number))
-        candidates = _Candidates(self.network, known, [BEGIN, *draft[:max_tokens]])
+        candidates = DraftCandidates(self.network, known, [BEGIN, *draft[:max_tokens]])
         steps = 0
         if 0 < len(draft) < max_tokens and not number:
-            steps = _accept_draft(
+            steps = accept_draft(
                 search, draft, candidates.after_draft, flush is not None and flush.silence_s > 0.0
             )
-        _finish(search, candidates, steps, max_tokens, abandoned)
+        finish_search(search, candidates, steps, max_tokens, abandoned)
         best = search.best
         prior = self._prior if flush is not None and flush.spelling else None
         for grammar, a_token in self._grammars_in(sound, flush, best):
             if abandoned.is_set() or (prior is None and grammar.allows(best.tokens[1:])):
                 break
             held = BeamSearch(BEGIN, END, grammar=grammar, prior=prior)
-            candidates = _Candidates(self.network, known, [BEGIN], grammar.tokens)
-            _finish(held, candidates, 0, max_tokens, abandoned)
+            candidates = DraftCandidates(self.network, known, [BEGIN], grammar.tokens)
+            finish_search(held, candidates, 0, max_tokens, abandoned)
             if is_likely(held.best, best, a_token):
                 best = held.best
                 break
@@ -244,66 +239,6 @@ class LoadedModel:
         """Return the text of `tokens`; "" for the typical transcripts of wordless audio."""
         text = text_of(tokens, self.vocabulary)
         return "" if text.strip(".!?").lower() in _WORDLESS else text
-
-
-def _accept_draft(search: BeamSearch, draft: list[int], likeliest: Likeliest, in_pause: bool) -> int:
-    """Start the search with the accepted tokens of a draft; return how many there are.
-
-    In a pause the caller waits, and the draft covers nearly all of the audio.
-    """
-    if not in_pause:
-        return search.follow([*draft, END], likeliest)
-    old = max(0, len(draft) - _NEW_TOKENS)
-    return search.follow(draft[:old], likeliest.of_first(old), _NEAR_LEAD)
-
-
-def _finish(
-    search: BeamSearch, candidates: _Candidates, steps: int, max_tokens: int, abandoned: Event
-) -> None:
-    """Search until the best transcript is whole, or too long, or abandoned. steps: tokens so far."""
-    before = [0]
-    while search.live and steps < max_tokens:
-        before = search.extend(candidates.likeliest([one.tokens for one in search.live], before))
-        steps += 1
-        if abandoned.is_set():
-            break
-
-
-class _Candidates:
-    """Candidates after the beginnings of a text, of which `drafted` was processed in one step.
-
-    after_draft: candidates after each beginning of the draft. rated: the only candidates, if there are any.
-    """
-
-    def __init__(
-        self,
-        network: EncoderDecoder,
-        sound: KeysValues,
-        drafted: list[int],
-        rated: NDArray[np.int64] = NONE_RATED,
-    ) -> None:
-        self._network = network
-        self._sound = sound
-        self._drafted = tuple(drafted)
-        self._rated = rated
-        found, self._of_draft = network.decode_tokens(sound, network.empty_cache, [drafted], rated)
-        self.after_draft = found.of_text(0)
-        self._of_texts = self._of_draft
-
-    def likeliest(self, texts: Sequence[tuple[int, ...]], before: list[int]) -> Likeliest:
-        """Return the candidates after each text, [texts, likeliest].
-
-        texts: of equal length, one token longer than those of the previous call. before: index of the
-        previous text that each continues.
-        """
-        length = len(texts[0])
-        if texts[0] == self._drafted[:length] and len(texts) == 1:
-            self._of_texts = self._of_draft
-            return self.after_draft.at(length - 1)
-        past = [value[before, :, : length - 1] for value in self._of_texts]
-        newest = [text[-1:] for text in texts]
-        found, self._of_texts = self._network.decode_tokens(self._sound, past, newest, self._rated)
-        return found.after_last()
 
 
 class Utterance:

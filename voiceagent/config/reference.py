@@ -90,9 +90,13 @@ def to_markdown(reference: list[Table]) -> str:
         "[How keys work](configuring.md#how-keys-work) has the rules of paths, units and secrets.",
         "`voiceagent config turn` prints one table, `voiceagent engines moonshine` the keys of one engine.\n",
     ]
+    seen: dict[tuple[Key, ...], Table] = {}
     for table in reference:
         parts.append(f"## {table.heading}\n\n{table.meaning}\n")
-        if table.keys:
+        first = seen.setdefault(table.keys, table)
+        if first is not table and len(table.keys) > 1:
+            parts.append(f"It has the keys of [`{first.heading}`](#{first.name}).\n")
+        elif table.keys:
             rows = (
                 f"| `{key.name}` | {_cell(key.type)} | {_code(key.default)} | {_cell(key.meaning)} |"
                 for key in table.keys

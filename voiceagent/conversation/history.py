@@ -374,8 +374,8 @@ def _with_results_at_calls(items: Sequence[Item]) -> list[Item]:
 
 
 def _with_outputs(items: Sequence[Item], output: str, of: Container[str] | None = None) -> Iterator[Item]:
-    """Yield the items, with this output after the calls of a response that have none. of: ids of the calls;
-    None for all.
+    """Yield the items, with `output` for each tool call without one, after the last call of its response.
+    of: ids of the calls that get it; None for all.
     """
     answered = {item.call_id for item in items if isinstance(item, ToolOutputItem) and not item.late_for}
     pending: list[str] = []

@@ -243,7 +243,9 @@ class FastPath(WebSocketsSansIOProtocol):
         return begin
 
     def handle_text(self, event: Frame) -> None:
-        """Deliver a whole message, unless earlier ones are queued."""
+        """Deliver a whole message at once, or queue it: after earlier queued ones, and once this turn of the
+        event loop has had its share of messages.
+        """
         if self.take is None or not event.fin or self._turn_left <= 0 or not self.queue.empty():
             super().handle_text(event)
             return

@@ -51,6 +51,13 @@ def test_a_key_has_its_type_bounds_unit_and_default() -> None:
     assert (confirmed.type, confirmed.default) == ("number, more than 0, seconds", "0.9")
 
 
+def test_a_table_with_the_keys_of_an_earlier_one_refers_to_it() -> None:
+    page = to_markdown(tables())
+    (_, fallback) = page.split("## [fallback]\n")
+    assert "It has the keys of [`[llm]`](#llm).\n" in fallback.split("## ")[0]
+    assert page.count("| `replicas` |") == 1
+
+
 def test_an_unknown_table_is_refused_with_the_tables_there_are() -> None:
     with pytest.raises(ConfigError, match=r"\[turns\]: no such table; allowed: llm, .*turn"):
         find_tables("turns")

@@ -135,7 +135,7 @@ def _named_place(draft: str, text: str, language: str) -> int | None:
 
 
 def _doubled(draft: str, character: str) -> str | None:
-    """Return the draft with a letter doubled that it has once."""
+    """Return the draft with this letter doubled; None unless it has the letter exactly once."""
     if draft.count(character) != 1:
         return None
     return draft.replace(character, 2 * character)

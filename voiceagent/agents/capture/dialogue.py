@@ -104,7 +104,9 @@ class Dialogue(Generic[T]):
         return self._on_value(replace(heard, open=False))
 
     def on_silence(self) -> Ask | Captured[T]:
-        """Handle a silence: ask again, or for the rest of a number, and give up in the end."""
+        """Handle a silence. A number that may be complete is read back. Otherwise ask again, for the rest of
+        a number if a part is known, and give up after `MAX_SILENCES`.
+        """
         if self._open is not None:
             return self._read_back(self._open)
         self._silences += 1

@@ -119,7 +119,7 @@ def live_settings(
 
 
 def to_call_settings(live: LiveSettings, call: CallSettings) -> CallSettings:
-    """Return the call's settings for a session that starts. Raise RequestError."""
+    """Return the call's settings for a session that starts. Raise RequestError for invalid tools."""
     audio = live.start.audio
     formats = {} if live.negotiated else _formats(audio)
     voice = voice_name(audio.output.voice) if audio is not None and audio.output is not None else None
@@ -144,7 +144,8 @@ def _pause(start: SessionConfig) -> InferencePause | None:
 
 
 def with_backend(live: LiveSettings, call: CallSettings, instructions: bool) -> CallSettings:
-    """Return the call's settings with tools and limits of the delegation in force. Raise RequestError.
+    """Return the call's settings with tools and limits of the delegation in force. Raise RequestError for
+    invalid tools, or a tool choice that names none of them.
 
     instructions: set the instructions too.
     """

@@ -29,8 +29,8 @@ CHECK_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class DialOrder:
-    """A wish for a call. provider: "" for the default one. brief, joins: of a warm transfer. Others as in
-    `OutboundCall`.
+    """A request for an outbound call. provider: "" for the default one. brief, joins: of a warm transfer.
+    Others as in `OutboundCall`.
     """
 
     to: str
