@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation.commands import Command
+from voiceagent.conversation.end_of_turn.dictation import may_be_dictated
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Paused
 
@@ -25,9 +26,10 @@ MIN_WORDS = 5
 
 
 class Backchannels:
-    """Backchannels of one call. Positions are seconds of the caller's audio."""
+    """Backchannels of one call. Positions are seconds of the caller's audio. language: an ISO 639 code."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: str) -> None:
+        self._language = language
         self._count = 0
         self._last_s = -MIN_GAP_S
         self._pause_s: float | None = None  # of the pause with the backchannel that may be playing
@@ -35,6 +37,8 @@ class Backchannels:
     def on_pause(self, turn: CallerTurn, decision: EndOfTurn) -> list[Command]:
         """Return a backchannel if this pause suits one. decision: on the end of the turn."""
         if not isinstance(turn.phase, Paused) or not suits(turn, decision, turn.phase.at_s - self._last_s):
+            return []
+        if may_be_dictated(turn.whole_text, self._language):  # it would fall over the next digit
             return []
         self._last_s = self._pause_s = turn.phase.at_s
         self._count += 1

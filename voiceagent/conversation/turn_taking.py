@@ -53,7 +53,7 @@ class TurnTaking:
         self._history, self._policy = history, policy
         self._caller, self._voice, self._prompts = caller, voice, prompts
         self._responses, self._answering = responses, answering
-        self._backchannels = Backchannels()
+        self._backchannels = Backchannels(policy.language)
         self.claimed = False
         """True while the agent's code takes the caller's turns, so that they are not answered."""
         self.private = False

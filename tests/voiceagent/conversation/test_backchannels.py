@@ -115,12 +115,62 @@ def test_unsuited_pause(turn: CallerTurn, decision: EndOfTurn, since_s: float):
     assert not suits(turn, decision, since_s)
 
 
+@pytest.mark.parametrize(
+    ("words", "language"),
+    [
+        ("my phone number at the office is oh seven seven", "en"),
+        ("my phone number at the office is 0 7 7", "en"),
+        ("you can reach me on 0770 9", "en"),
+        ("and the booking that I made has twenty", "en"),
+        ("the reference of the order is B as in", "en"),
+        ("my name is spelled s m i", "en"),
+        ("so my name is Ao and that is a o", "en"),
+        ("you can write to me at jane.doe@", "en"),
+        ("meine Telefonnummer im Büro ist null sieben sieben", "de"),
+        ("mi número de teléfono es seis cuatro", "es"),
+    ],
+)
+def test_digits_and_spelling_get_none(words: str, language: str):
+    assert suits(paused(words=words), OPEN, 60.0)
+    assert not Backchannels(language).on_pause(paused(words=words), OPEN)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        WORDS,
+        "I think that this is the one that we had a look at because the",
+        "we have three children, and the oldest of them goes to a school that is not near because the",
+    ],
+)
+def test_number_that_is_not_dictated_holds_no_backchannel_back(words: str):
+    assert Backchannels("en").on_pause(paused(words=words), OPEN)
+
+
+@pytest.mark.parametrize(
+    ("asked", "gets_one"),
+    [("Good evening.", True), ("What is your phone number?", False), ("Please spell your last name.", False)],
+)
+def test_dictation_that_the_agent_asked_for_gets_none(asked: str, gets_one: bool):
+    world = a_call()
+    world.feed(ev.CallStarted(asked))
+    world.play_out(world.make(asked))
+    commands = talk(world, "yes sure I have it here on the", 9.0)
+    assert bool(of(do.PlayBackchannel, commands)) is gets_one
+
+
+def test_dictation_that_the_agents_code_asked_for_gets_none():
+    world = a_call()
+    world.feed(ev.DictationBegan(()))
+    assert not of(do.PlayBackchannel, talk(world))
+
+
 PAUSES = st.lists(st.tuples(st.floats(0.1, 8.0), st.floats(0, 1), st.integers(0, 12)), max_size=40)
 
 
 @given(PAUSES)
 def test_backchannels_keep_their_distance_and_end_with_the_pause(pauses: list[tuple[float, float, int]]):
-    backchannels, turn, at_s = Backchannels(), paused(), 1.0
+    backchannels, turn, at_s = Backchannels("en"), paused(), 1.0
     said: list[float] = []
     for spoke_s, probability, words in pauses:
         at_s += spoke_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLanguage, asking_features
@@ -33,6 +34,11 @@ MIN_GROUP_PAUSE_S = 1.0
 """Minimum pause that is granted before the next group."""
 MIN_SPELLED_LETTERS = 2
 """Single letters at the end of a text that count as spelling."""
+
+NEWEST_WORDS = 8
+"""Words at the end of a text in which digits or letters are a dictation that may continue."""
+_ONE_LETTER_WORDS = frozenset("aeiouy")
+"""Letters that are a word in a language here, unlike a single consonant."""
 
 Completeness = Literal["whole", "nearly", "grouped", "open"]
 
@@ -129,6 +135,21 @@ def spelled(text: str, agent: str, language: TurnEndLanguage | None) -> bool | N
         return None
     newest = words_of(text)[-MIN_SPELLED_LETTERS:]
     return len(newest) == MIN_SPELLED_LETTERS and all(len(word) == 1 and word.isalpha() for word in newest)
+
+
+def may_be_dictated(text: str, language: str) -> bool:
+    """Return True if the newest words have digits, spelled letters or the sign of an e-mail address, whether
+    the agent asked for them or not. language: an ISO 639 code.
+    """
+    words = words_of(text)[-NEWEST_WORDS:]
+    if any(character.isdigit() for word in words for character in word):
+        return True
+    if len(digits_of(" ".join(words), language)) > 1:  # not one alone: "the one that"
+        return True
+    letters = [len(word) == 1 and word.isalpha() for word in words]
+    if any(letter and word not in _ONE_LETTER_WORDS for letter, word in zip(letters, words, strict=True)):
+        return True
+    return any(map(all, pairwise(letters))) or "@" in text
 
 
 def group_pause_s(longest_pause_s: float) -> float:
