@@ -1,4 +1,4 @@
-"""Detection of the agent's echo in a caller's audio: a correlation of the two, which costs about 0.7 ms for each
+"""Detection of the agent's echo in a caller's audio: a correlation of the two, which costs about 0.7 ms a
 second of audio.
 
 Both sides are whitened, so that the correlation sees the shape of the sound, not the pitch that all voices
