@@ -1,5 +1,5 @@
-"""Detection of the agent's echo in a caller's audio: a correlation of the two, which costs about 0.7 ms for
-each second of audio.
+"""Detection of the agent's echo in a caller's audio: a correlation of the two, which costs about 0.7 ms a
+second of audio.
 
 Both sides are whitened, so that the correlation sees the shape of the sound, not the pitch that all voices
 have.

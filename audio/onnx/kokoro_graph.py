@@ -53,7 +53,7 @@ class KokoroGraph:
         model.graph.output.append(onnx.ValueInfoProto(name=self._outputs[1]))
         data = model.SerializeToString()
         del model  # as large as the session
-        self._session = onnx_session(data, threads, providers)
+        self._session = onnx_session(data, threads, providers, varying_shapes=True)
 
     def speak(self, ids: Sequence[int], style: Floats, speed: float) -> tuple[Floats, NDArray[np.int64]]:
         """Return the sound of a phrase, [samples], and the frames of the begin mark and of each phoneme.

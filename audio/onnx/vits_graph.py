@@ -71,7 +71,9 @@ class VitsGraph:
         )
         models = [extractor.extract_model(*names).SerializeToString() for names in parts]
         del graph, extractor  # as large as the voice
-        self._encoder, self._flow, self._decoder = (onnx_session(model, threads) for model in models)
+        self._encoder, self._flow, self._decoder = (
+            onnx_session(model, threads, varying_shapes=True) for model in models
+        )
         self._cuts = cuts
         self._noise = noise
         self._noise_of_durations = noise_of_durations

@@ -190,7 +190,7 @@ def _load(path: Path, threads: int) -> PiperVoice:
     config = PiperConfig.from_dict(json.loads(Path(f"{path}.json").read_text("utf-8")))
     model = graph.SerializeToString()
     del graph  # as large as the model
-    return PiperVoice(onnx_session(model, threads), config)
+    return PiperVoice(onnx_session(model, threads, varying_shapes=True), config)
 
 
 def misfits(

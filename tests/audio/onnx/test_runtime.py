@@ -85,3 +85,9 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
     (file := tmp_path / "model.ort").write_bytes(b"\x08\x07\x12\x07pytorch and more")
     with pytest.raises(ValueError, match="not a file of onnxruntime's format"):
         OrtFile(file)
+
+
+@pytest.mark.parametrize("varying_shapes", [True, False])
+def test_a_plan_of_memory_is_kept_only_for_shapes_that_come_again(varying_shapes: bool) -> None:
+    session = onnx_session(ENCODER, varying_shapes=varying_shapes)
+    assert session.get_session_options().enable_mem_pattern is not varying_shapes
