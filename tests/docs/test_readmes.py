@@ -97,7 +97,7 @@ def test_a_script_is_where_it_is_said_to_be(command: str) -> None:
 
 @pytest.mark.parametrize("command", [command for command in RUN if command.startswith("voiceagent ")])
 def test_a_command_of_ours_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs in this process, which has imported what it needs; `test_wheel.py` starts processes."""
+    """Here in this process, which has imported what it needs; `test_wheel.py` starts processes for them."""
     words = prepared(command, tmp_path)
     monkeypatch.chdir(tmp_path)
     assert main(words[1:]) == 0

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from fixed_config import write_config
 from served import served
 from websockets.asyncio.server import ServerConnection, serve
@@ -23,9 +24,15 @@ from voiceagent.engines import catalogue
 from voiceagent.validation.errors import ConfigError
 
 
-@pytest.fixture
-async def address(tmp_path: Path) -> AsyncIterator[str]:
-    async with served(write_config(tmp_path, "")) as address:
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_config(tmp_path_factory.mktemp("served"), "")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def address(config: Path) -> AsyncIterator[str]:
+    """The address of a server that two commands call."""
+    async with served(config) as address:
         yield address
 
 
@@ -34,11 +41,10 @@ async def command(*words: str) -> int:
 
 
 async def test_a_running_server_is_called_in_writing(
-    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    address: str, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = str(tmp_path / "served.toml")
     url = f"http://{address}"
-    assert await command("talk", "--url", url, "--text", "Hello?", "--config", config, "--json") == 0
+    assert await command("talk", "--url", url, "--text", "Hello?", "--config", str(config), "--json") == 0
     (turn,) = json.loads(capsys.readouterr().out)["turns"]
     assert turn["question"] == "Hello?"
     assert "Sure, I can help you with that." in turn["answered"][0]
