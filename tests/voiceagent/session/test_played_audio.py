@@ -111,7 +111,11 @@ def test_audio_is_released_when_the_caller_speaks_long_after_it(
     monkeypatch: pytest.MonkeyPatch, silent_s: float, kept: bool
 ):
     released: list[PlayedAudio] = []
-    monkeypatch.setattr(PlayedAudio, "release", lambda played: released.append(played))
+
+    def release(played: PlayedAudio) -> None:
+        released.append(played)
+
+    monkeypatch.setattr(PlayedAudio, "release", release)
     control = EchoControl(EchoConfig(), CallSettings("", 0.0, None))
     control.play(frames(1)[0], 1.0, "resp")
     control.on_speech_event(SpeechStarted(1.0 + silent_s))
