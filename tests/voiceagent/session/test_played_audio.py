@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audio.speech_events import SpeechStarted
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.config import EchoConfig
+from voiceagent.session.echo_control import EchoControl
 from voiceagent.session.played_audio import KEPT_S, PlayedAudio
 
 RATE_HZ = 1_000
@@ -99,3 +104,19 @@ def test_released_audio_is_silence_and_its_response_is_still_known():
     assert not played.between(0.0, 2.0).any()
     name, played_s = played.position(4.0)
     assert name == "resp" and round(played_s, 3) == 3.0
+
+
+@pytest.mark.parametrize(("silent_s", "kept"), [(KEPT_S - 0.1, True), (KEPT_S + 0.1, False)])
+def test_audio_is_released_when_the_caller_speaks_long_after_it(
+    monkeypatch: pytest.MonkeyPatch, silent_s: float, kept: bool
+):
+    released: list[PlayedAudio] = []
+
+    def release(played: PlayedAudio) -> None:
+        released.append(played)
+
+    monkeypatch.setattr(PlayedAudio, "release", release)
+    control = EchoControl(EchoConfig(), CallSettings("", 0.0, None))
+    control.play(frames(1)[0], 1.0, "resp")
+    control.on_speech_event(SpeechStarted(1.0 + silent_s))
+    assert bool(released) is not kept
