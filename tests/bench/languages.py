@@ -172,8 +172,8 @@ class SwitchingCall:
             turns.missed.append(f"{language}: {text} -> {heard.text} ({shares}; {self.following.code})")
 
 
-async def measure_calls(model: Path, speak: dict[str, tuple[BlockingSynthesizer, str]]) -> None:
-    """Print a row for each language, for turns of one word, and for people."""
+async def measure_calls(model: Path, sounds: dict[str, Samples]) -> None:
+    """Print a row for each language, for turns of one word, and for people. sounds: by text and language."""
 
     async def loaded(*languages: str) -> WhisperRecognizer:
         one = WhisperRecognizer(
@@ -192,15 +192,13 @@ async def measure_calls(model: Path, speak: dict[str, tuple[BlockingSynthesizer,
     kinds = {language: Turns() for language in TEXTS} | {"one word": Turns(), "people (English)": Turns()}
     call = SwitchingCall(detecting, of_one)
     for language, number in CALLS:
-        engine, voice = speak[language]
         text = TEXTS[language][number]
-        await call.turn(language, text, spoken(engine, text, voice), kinds[language])
+        await call.turn(language, text, sounds[f"{language} {text}"], kinds[language])
     for language, texts in SHORT.items():
         for text in texts:
             call = SwitchingCall(detecting, of_one)
             call.following.observe("before", "I would like to book", (("en", 1.0),))
-            engine, voice = speak[language]
-            await call.turn("en", text, spoken(engine, text, voice), kinds["one word"])
+            await call.turn("en", text, sounds[f"{language} {text}"], kinds["one word"])
     call = SwitchingCall(detecting, of_one)
     for text, sound in people():
         await call.turn("en", text, sound, kinds["people (English)"])
@@ -211,6 +209,21 @@ async def measure_calls(model: Path, speak: dict[str, tuple[BlockingSynthesizer,
         print("\n".join(f"    {line}" for line in turns.missed), flush=True)
     for recognizer in (detecting, *of_one.values()):
         await recognizer.close()
+
+
+def call_sounds(kokoro: Path, espeak: BlockingSynthesizer) -> dict[str, Samples]:
+    """Return the turns by language and text. One language after the other: the phonemes of Kokoro's Spanish
+    are espeak-ng's, which has one language at a time in a process.
+    """
+    sounds = {}
+    for language, texts in TEXTS.items():
+        engine, voice = espeak, "de"
+        if language != "de":
+            voice = {"en": "af_heart", "es": "ef_dora"}[language]
+            engine = KokoroSynthesizer(kokoro, language, voice)
+        for text in (*texts, *SHORT[language]):
+            sounds[f"{language} {text}"] = spoken(engine, text, voice)
+    return sounds
 
 
 def people() -> Iterator[tuple[str, Samples]]:
@@ -239,10 +252,7 @@ def main() -> None:
             for voice in voices:
                 asyncio.run(measure(whisper, language, voice, espeak))
     if "calls" in wanted:
-        english = KokoroSynthesizer(kokoro, "en", "af_heart")
-        spanish = KokoroSynthesizer(kokoro, "es", "ef_dora")
-        speak = {"en": (english, "af_heart"), "de": (espeak, "de"), "es": (spanish, "ef_dora")}
-        asyncio.run(measure_calls(whisper, speak))
+        asyncio.run(measure_calls(whisper, call_sounds(kokoro, espeak)))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ hold, confirm, backchannel, later, resume, take back;
 answering       decides which response starts, and when: preemptive, pending, requested;
                 `silent_caller` handles callers who say nothing
 reviews         what follows from the back LLM's reviews of spoken answers
+call_language   the language of a call that serves several; `answer_language` is its line of the prompt
 out_of_band     out-of-band responses: texts that a client requests outside the conversation response/
 the response that the client knows, and a preemptive one: phases, calls, played text prompting/      requests
 to the LLM: responses, prefills, the history in prompts, its summaries history         the items of the
