@@ -14,7 +14,7 @@ import { openMicrophone } from "./sound.js";
 import { activity, statusText } from "./status.js";
 import { clock } from "./timeline.js";
 import { Transcript } from "./transcript.js";
-import { exported, makeTurn, showMs, summary, totalName, totalText } from "./turns.js";
+import { answersSpeech, exported, makeTurn, showMs, summary, totalName, totalText } from "./turns.js";
 import { drawChips, drawStrip, drawWaterfall } from "./waterfall.js";
 
 const SESSION = {
@@ -56,7 +56,7 @@ async function connect(again, leaving) {
   leaving.throwIfAborted();
   const opened = sound;
   const live = $("api").value === "live";
-  const translated = new LiveEvents((event) => follow(event, call));
+  const translated = new LiveEvents((event) => follow(event, call), () => opened.ears.takeLatestWait());
   const call = new Call(
     (event) => {
       log.add(event, false, passedS());
@@ -175,16 +175,18 @@ async function follow(event, call) {
   if (event.type === "voiceagent.latency") await addTurn(event, call);
 }
 
+const UNMEASURED = { jitterMs: null, outputMs: null, lineMs: null };
+
 /** The report arrives when the response's last audio was sent; the browser's own figures are known by then. */
 async function addTurn(report, call) {
   const after = await statistics(call.connection);
   if (!sound) return;
-  const browser = share(before, after);
+  const live = report.stages[0]?.name === "whole";
+  const browser = live ? UNMEASURED : share(before, after); // the whole wait has the browser's share
   before = after;
   const said = entries.find((entry) => entry.id === report.turn_id)?.text ?? "";
-  const spokenTurn = report.stages[0]?.name === "endpointing";
-  const heardMs = spokenTurn ? sound.ears.waitMs : null;
-  call.send(playoutEvent(report.turn_id, browser, heardMs));
+  const heardMs = answersSpeech(report) && !live ? sound.ears.waitMs : null;
+  if (!live) call.send(playoutEvent(report.turn_id, browser, heardMs));
   turns = [...turns, makeTurn(report, browser, heardMs, said, new Date().toISOString())];
   select(turns.at(-1));
 }

@@ -3,6 +3,8 @@
 const FLOOR_RISE_DB_PER_S = 4;
 const LOWEST_FLOOR_DB = -64;
 const ABOVE_FLOOR_DB = 12;
+/** Quiet of the agent after which its next audio is an answer. Pauses between its words are shorter. */
+const QUIET_S = 0.6;
 
 /** Voice detector of one side: voiced is what exceeds the noise of the last seconds. */
 class Side {
@@ -28,6 +30,7 @@ export class Ears {
   #fromS = null;
   #awaiting = false;
   waitMs = null;
+  #latestWaitMs = null;
 
   /** Add a level of the caller's audio, 0 to 1 (root mean square). */
   caller(level, atS) {
@@ -36,10 +39,21 @@ export class Ears {
 
   /** Add a level of the agent's audio. */
   agent(level, atS) {
-    if (this.#agent.hear(level, atS) && this.#awaiting) {
+    const [before, asked] = [this.#agent.voicedAtS ?? -Infinity, this.#caller.voicedAtS];
+    const voiced = this.#agent.hear(level, atS);
+    if (voiced && asked !== null && asked > before && atS - before > QUIET_S) this.#latestWaitMs = 1000 * (atS - asked);
+    if (voiced && this.#awaiting) {
       this.#awaiting = false;
       if (this.#fromS !== null) this.waitMs = 1000 * (atS - this.#fromS);
     }
+  }
+
+  /** Return the wait for the agent's latest audio after the caller's, once, for calls whose responses have no beginning;
+   * null if there is no new one. */
+  takeLatestWait() {
+    const waitMs = this.#latestWaitMs;
+    this.#latestWaitMs = null;
+    return waitMs;
   }
 
   /** Start a response: measure the wait for its first audio. bySpeech: it answers speech, not a typed message. */

@@ -32,9 +32,13 @@ export class LiveEvents {
   #text = "";
   #number = 0;
   #quiet = null;
+  #waitMs;
+  #answered = "";
 
-  constructor(emit) {
+  /** waitMs: returns the wait for the agent's latest audio, null if unknown. */
+  constructor(emit, waitMs = () => null) {
     this.#emit = emit;
+    this.#waitMs = waitMs;
   }
 
   /** Take a server event. */
@@ -72,11 +76,22 @@ export class LiveEvents {
     if (this.#side === "assistant") {
       this.#emit({ type: "response.output_item.done", item: { id: item_id } });
       this.#emit({ type: "output_audio_buffer.stopped" });
+      this.#report();
     }
     this.#side = this.#text = "";
   }
 
+  /** Report the wait of an answer to speech, as measured in the page: the API has no stages. */
+  #report() {
+    const [ms, turn_id] = [this.#waitMs(), this.#answered];
+    this.#answered = "";
+    if (ms === null || !turn_id) return;
+    const stages = [{ name: "whole", ms, budget_ms: null }];
+    this.#emit({ type: "voiceagent.latency", turn_id, outcome: "completed", wait_ms: ms, hidden_ms: 0, over_budget: [], stages });
+  }
+
   #begin(side) {
+    if (side === "assistant" && this.#side === "user") this.#answered = this.#id;
     this.end();
     this.#side = side;
     this.#number += 1;

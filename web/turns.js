@@ -14,6 +14,7 @@ export const STAGES = {
   synthesis: { label: "Voice", help: "to the synthesizer's first audio" },
   playout: { label: "Send", help: "to the first frame on the wire" },
   network: { label: "Network", help: "to the client, if the transport reports it" },
+  whole: { label: "Wait", help: "your last voiced sample to the agent's first, in this browser: the Live API has no stages" },
   line: { label: "Line", help: "half a round trip, as the browser measures it", here: true },
   jitter: { label: "Jitter buffer", help: "mean delay of the response's audio in the browser", here: true },
   output: { label: "Loudspeaker", help: "the browser's playout and the device", here: true },
@@ -35,7 +36,7 @@ export function makeTurn(report, browser, heardMs, said, at) {
     hiddenMs: stage.hidden_ms ?? 0,
   }));
   const totalMs = stages.reduce((sum, stage) => sum + stage.ms, 0);
-  const spoken = stages[0]?.name === "endpointing";
+  const spoken = answersSpeech(report);
   const parts = { line: browser.jitterMs === null ? null : browser.lineMs, jitter: browser.jitterMs, output: browser.outputMs };
   const here = Object.entries(parts)
     .filter(([, ms]) => ms !== null)
@@ -57,6 +58,11 @@ export function makeTurn(report, browser, heardMs, said, at) {
     counts: report.counts ?? {},
     endOfTurn: report.end_of_turn ?? null,
   };
+}
+
+/** True for a report of a response to speech, not to a typed message. */
+export function answersSpeech({ stages }) {
+  return ["endpointing", "whole"].includes(stages[0]?.name);
 }
 
 /** True for a prepared text, such as a greeting: it answers no speech, and no LLM wrote it, so that nobody waits. */

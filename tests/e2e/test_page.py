@@ -192,6 +192,8 @@ async def test_call_over_the_live_api_is_heard_written_and_answered_by_voice(
         await expect(words.locator(".user p").first).to_have_text(SOME_WORDS)
         await expect(words.locator(".assistant").first).to_contain_text("help")
         assert await is_heard(page)
+        await expect(page.locator("#total")).to_have_text(re.compile(r"^\d+$"))
+        await expect(page.locator("#waterfall")).to_contain_text("Wait")
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         await page.screenshot(path=SCREENSHOTS / "live.png")
         await type_words(page, "Are you there?")
