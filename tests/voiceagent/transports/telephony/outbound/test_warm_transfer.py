@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from outbound_server import TO, OutboundServer
@@ -15,6 +15,7 @@ from scripted_call import ScriptedCall
 from simulated_carriers import PUBLIC_URL, Asked
 
 from voiceagent.conversation.events import HangUpRequested, KeyPressed, SpeechRequested, TurnsClaimed
+from voiceagent.conversation.history import MessageItem
 from voiceagent.session.agent import TransferFailed
 from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
 from voiceagent.transports.telephony.outbound.store import OutboundStore
@@ -101,6 +102,45 @@ async def test_a_briefed_colleague_is_connected_to_the_caller(server: OutboundSe
         assert not transfer.done(), "the provider ends the caller's stream"
         assert len(requests) == 1 + legs, "the colleague's call goes on"
         assert server.statuses[-1] == "answered"
+
+
+CONNECTING = SpeechRequested("One moment, I'll connect you.")
+
+
+async def test_a_silent_agent_announces_that_it_connects(server: OutboundServer) -> None:
+    async with transferring(server) as (_, call, _):
+        await asked(server, 1)
+        assert call.posted == [CONNECTING]
+
+
+@pytest.mark.parametrize(
+    ("items", "sounds", "announced"),
+    [
+        ([("assistant", "Hello.", False), ("user", "Reception, please.", False)], (), True),
+        ([("user", "Reception, please.", False), ("assistant", "I'll connect you.", False)], (), False),
+        ([("user", "Reception.", False), ("assistant", " ", False)], (), True),
+        ([("user", "[About this call]", True), ("assistant", "Noted.", True)], (), True),
+        ([("user", "Reception, please.", False)], ("hold",), False),
+        ([("user", "Reception, please.", False)], ("typing",), True),
+    ],
+)
+async def test_only_a_caller_who_would_wait_in_silence_hears_the_phrase(
+    server: OutboundServer,
+    items: list[tuple[Literal["user", "assistant"], str, bool]],
+    sounds: tuple[str, ...],
+    announced: bool,
+) -> None:
+    url = f"{PUBLIC_URL.replace('https', 'wss')}/telephony/{server.carrier.name}"
+    async with stream(server, url) as caller:
+        await caller.until(lambda: server.calls and server.call.line is not None)
+        call = server.call
+        call.items = [MessageItem(text, role, text, by_line=by_line) for role, text, by_line in items]
+        call.background_sounds = sounds
+        assert call.line is not None
+        transfer = asyncio.create_task(call.line.transfer(number=TO, brief=BRIEF))
+        await asked(server, 1)
+        assert (CONNECTING in call.posted) is announced
+        transfer.cancel()
 
 
 @pytest.mark.parametrize("status", ["busy", "no_answer"])
