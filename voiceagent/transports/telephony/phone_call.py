@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from weakref import ref
 
@@ -16,7 +17,7 @@ from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.agent import OutboundDetails, Pressed
+from voiceagent.session.agent import AnsweredBy, OutboundDetails, Pressed
 from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.session.references import weak_callback
 from voiceagent.telemetry.log import Personal
@@ -26,7 +27,12 @@ from voiceagent.transports.telephony.key_sender import KeySender
 from voiceagent.transports.telephony.line_tools import LineTools
 from voiceagent.transports.telephony.outbound.dialer import Dialer
 from voiceagent.transports.telephony.outbound.greeting_listener import GreetingListener
-from voiceagent.transports.telephony.outbound.warm_transfer import BRIEFED, Briefing, WarmTransfer
+from voiceagent.transports.telephony.outbound.warm_transfer import (
+    BRIEFED,
+    GREETING_S,
+    Briefing,
+    WarmTransfer,
+)
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import Control
 from voiceagent.transports.telephony.stream.arrival import ReorderBuffer
@@ -113,8 +119,8 @@ class PhoneCall:
         self._order = ReorderBuffer()
         self._keypad = Keypad()
         self._inband: InbandKeys | None = None
-        listens = line.outbound is not None and line.briefing is None
-        self._greeting = GreetingListener(call_id) if listens else None
+        self._greeting = GreetingListener(call_id) if line.outbound is not None else None
+        self._briefing_task: asyncio.Task[None] | None = None
         self._push_audio: Callable[[Samples], None] = call.hear
         self._input_format = call.settings.input_format  # that of the stream, once it has started
         self._passed_over = self._keys = 0
@@ -148,6 +154,8 @@ class PhoneCall:
             self._entry_timer.cancel()
         if self._greeting is not None:
             self._greeting.close()
+        if self._briefing_task is not None:
+            self._briefing_task.cancel()
 
     async def hang_up(self, ending: Ending) -> None:
         """Hang up through the provider's API and, where the protocol has one, by a message on the stream. A
@@ -217,13 +225,33 @@ class PhoneCall:
         if self._line.briefing is not None:
             self._call.begin(greet=False)
             self._call.post(ev.TurnsClaimed(True))  # the colleague's words need no answer of the model
-            self._call.post(ev.SpeechRequested(self._line.briefing.call.brief, interruptible=False))
-            self._call.post(ev.HangUpRequested(BRIEFED))
+            if self._greeting is not None:
+                self._greeting.start()
+                self._listen_to_greeting(self._greeting)
+                briefing = self._brief(self._line.briefing, self._greeting)
+                self._briefing_task = asyncio.create_task(briefing, name="brief the colleague")
             return
         self._call.begin()
         if self._greeting is not None and self._greeting.wanted:
-            self._client.on_other = self._greeting.on_notification
-            self._push_audio = weak_callback(self._hear_greeting)
+            self._listen_to_greeting(self._greeting)
+
+    def _listen_to_greeting(self, greeting: GreetingListener) -> None:
+        self._client.on_other = greeting.on_notification
+        self._push_audio = weak_callback(self._hear_greeting)
+
+    async def _brief(self, briefing: Briefing, greeting: GreetingListener) -> None:
+        """Speak the brief if a person answered, and end the call if it is a machine."""
+        kind: AnsweredBy | None = "voicemail"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GREETING_S):
+                kind = await greeting.kind()
+        greeting.close()
+        if kind == "person":
+            self._call.post(ev.SpeechRequested(briefing.call.brief, interruptible=False))
+            self._call.post(ev.HangUpRequested(BRIEFED))
+        elif kind is not None:
+            await briefing.reject_machine()
+            self._end(Ending(f"a {kind} answered for the colleague", "agent_hung_up", 1000))
 
     def _line_tools(self, started: Started) -> LineTools:
         rate_hz, mute = started.output_format.rate_hz, weak_callback(self._mute_keys)
@@ -240,7 +268,8 @@ class PhoneCall:
         outbound = self._line.outbound
         if outbound is not None:
             briefing = self._line.briefing is not None
-            outbound = replace(outbound, answer=self._greeting, briefing=briefing)
+            answer = None if briefing else self._greeting
+            outbound = replace(outbound, answer=answer, briefing=briefing)
         dialer, provider = self._line.dialer, self._line.provider
         if self._control is not None and dialer is not None and provider in dialer.table.numbers:
             self._warm = WarmTransfer(dialer, provider, started.call_id)

@@ -14,9 +14,11 @@ from phone_lines import Provider
 from scripted_call import ScriptedCall
 from simulated_carriers import PUBLIC_URL, Asked
 
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.events import HangUpRequested, KeyPressed, SpeechRequested, TurnsClaimed
 from voiceagent.conversation.history import MessageItem
 from voiceagent.session.agent import TransferFailed
+from voiceagent.transports.telephony import phone_call
 from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
 from voiceagent.transports.telephony.outbound.store import OutboundStore
 from voiceagent.transports.telephony.outbound.warm_transfer import BRIEFED
@@ -65,14 +67,30 @@ async def report(server: OutboundServer, status: str) -> str:
     return answer.text
 
 
+def speak(call: ScriptedCall, words: str, length_s: float = 1.0) -> None:
+    """Say words at the other end of a call."""
+    call.client.notify(notify.NotifySpeechStarted("item", 0.0))
+    call.client.notify(notify.NotifySpeechStopped("item", length_s))
+    call.client.notify(notify.NotifyTranscript("item", words, True, length_s))
+
+
 @asynccontextmanager
-async def briefed(server: OutboundServer) -> AsyncIterator[tuple[PhoneCaller, ScriptedCall]]:
-    """The colleague, who has answered and is being briefed."""
+async def answered(server: OutboundServer) -> AsyncIterator[tuple[PhoneCaller, ScriptedCall]]:
+    """The colleague's phone, which was answered; no word was spoken yet."""
     (order,) = await asked(server, 1)
     url = server.carrier.stream_url(order, await report(server, "answered"))
     async with stream(server, url) as colleague:
         await colleague.until(lambda: len(server.calls) == 2 and server.call.posted)
         yield colleague, server.call
+
+
+@asynccontextmanager
+async def briefed(server: OutboundServer) -> AsyncIterator[tuple[PhoneCaller, ScriptedCall]]:
+    """The colleague, who has answered and is being briefed."""
+    async with answered(server) as (colleague, call):
+        speak(call, "Hello?")
+        await colleague.until(lambda: len(call.posted) == 3)
+        yield colleague, call
 
 
 def is_ended(server: OutboundServer, request: Asked, line_call: str) -> bool:
@@ -162,6 +180,35 @@ async def test_a_colleague_who_hangs_up_while_briefed_has_declined(server: Outbo
             await asyncio.wait_for(transfer, 10)
         assert failed.value.reason == "declined"
         assert call.closed is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Hi, you've reached Bea. Please leave a message after the tone.", "For sales, press one."],
+)
+async def test_a_machine_that_answers_for_the_colleague_is_not_briefed(
+    server: OutboundServer, words: str
+) -> None:
+    async with transferring(server) as (_, caller, transfer), answered(server) as (colleague, call):
+        speak(call, words, 4.0)
+        with pytest.raises(TransferFailed, match="voicemail") as failed:
+            await asyncio.wait_for(transfer, 10)
+        assert failed.value.reason == "voicemail"
+        await colleague.until(lambda: call.closed is not None)
+        assert not any(CONNECTS[server.carrier.name] in str(one) for one in server.carrier.asked[1:])
+        assert call.posted == [TurnsClaimed(True)]
+        assert caller.closed is None, "the caller is with the agent"
+
+
+async def test_a_voice_that_never_pauses_is_a_machine_s(
+    server: OutboundServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(phone_call, "GREETING_S", 0.3)
+    async with transferring(server) as (_, _, transfer), answered(server) as (_, call):
+        call.client.notify(notify.NotifySpeechStarted("item", 0.0))
+        with pytest.raises(TransferFailed) as failed:
+            await asyncio.wait_for(transfer, 10)
+        assert failed.value.reason == "voicemail"
 
 
 async def test_a_call_that_the_provider_refuses_is_a_failed_transfer(server: OutboundServer) -> None:
