@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def routes_of(
         open_call,
         environment or {},
         config.source,
-        placement=placement,
+        placement=replace(placement, connecting=config.agent.connecting),
     )
 
 

@@ -44,6 +44,7 @@ class ScriptedCall:
     identified: dict[str, str] = field(default_factory=dict)
     line: Line | None = None
     private: bool = False
+    background_sounds: tuple[str, ...] = ()
     stored: bool = True
     pauses: list[bool] = field(default_factory=list)
 

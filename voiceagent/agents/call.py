@@ -250,7 +250,8 @@ class AgentCall:
 
         Raises:
             TransferFailed: The colleague was not connected; `reason` is "busy", "declined" (hung up while
-                briefed), "no_answer" or "failed". The caller is still there.
+                briefed), "no_answer", "voicemail" (a machine answered) or "failed". The caller is still
+                there.
             ToolFailed: The line cannot transfer, or failed to. Uncaught, it is reported to the model.
         """
         does = self._does()

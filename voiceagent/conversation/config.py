@@ -81,6 +81,10 @@ class AgentConfig(Section):
     """Phrase before a correction by `[back_llm]`, if the caller heard some of the false answer. "" says the
     correction alone.
     """
+    connecting: str = Field(default_factory=_phrase_default(attrgetter("connecting")))
+    """Phrase before a colleague is called for a warm transfer, unless the agent has just spoken or plays a
+    sound such as hold music. "" disables it.
+    """
     idle_prompts: tuple[str, ...] = Field(default_factory=_phrase_default(attrgetter("idle_prompts")))
     """Phrases for a silent caller, one after each `turn.idle_timeout_s`."""
     goodbye: str = Field(default_factory=_phrase_default(attrgetter("goodbye")))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 class SetPhrases:
     """Fixed phrases. apology: after a failure within a turn. refusal: after a filter refused the answer.
     filler: while an answer takes long. correction: before a correction of the agent's own words.
+    connecting: before a colleague is called, if the agent has not spoken since the caller did.
     idle_prompts: questions to a silent caller, in order. goodbye: to a caller who stays silent. backchannels:
     of a listener, in turn; neutral ones, as they must fit whatever was said.
     """
@@ -17,6 +18,7 @@ class SetPhrases:
     refusal: str
     filler: str
     correction: str
+    connecting: str
     idle_prompts: tuple[str, ...]
     goodbye: str
     backchannels: tuple[str, ...]
@@ -27,6 +29,7 @@ ENGLISH = SetPhrases(
     refusal="I'm sorry, I can't help with that. Is there anything else I can do?",
     filler="One moment.",
     correction="Sorry, let me correct that.",
+    connecting="One moment, I'll connect you.",
     idle_prompts=("Are you still there?",),
     goodbye="Goodbye.",
     backchannels=("Mm-hmm.", "Okay."),
@@ -38,6 +41,7 @@ SET_PHRASES = {
         refusal="Dabei kann ich Ihnen leider nicht helfen. Kann ich sonst etwas für Sie tun?",
         filler="Einen Moment bitte.",
         correction="Entschuldigung, das muss ich berichtigen.",
+        connecting="Einen Moment, ich verbinde Sie.",
         idle_prompts=("Sind Sie noch da?",),
         goodbye="Auf Wiederhören.",
         backchannels=("Mhm.", "Okay."),
@@ -47,6 +51,7 @@ SET_PHRASES = {
         refusal="Lo siento, con eso no puedo ayudarle. ¿Puedo hacer algo más por usted?",
         filler="Un momento, por favor.",
         correction="Perdón, debo corregirme.",
+        connecting="Un momento, le paso con mi compañero.",
         idle_prompts=("¿Sigue ahí?",),
         goodbye="Adiós.",
         backchannels=("Ajá.", "Vale."),

@@ -41,7 +41,8 @@ def fixed_phrases(config: Config) -> tuple[str, ...]:
     greetings = [one.greeting for one in classes if isinstance(one.greeting, str)] or [agent.greeting]
     phrases = [normalize(text, language)[0] for text in alone if text]
     corrections = () if config.back_llm is None else (agent.correction,)
-    for text in (*greetings, *agent.idle_prompts, agent.goodbye, *corrections):
+    connecting = (agent.connecting,) if config.outbound.allow else ()
+    for text in (*greetings, *agent.idle_prompts, agent.goodbye, *corrections, *connecting):
         phrases += _fragments(text or "", language)
     for table in config.set_answers:
         groups = dict.fromkeys(table.to_answer().pattern.groupindex, _CALLERS_WORDS)

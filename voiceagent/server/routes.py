@@ -186,7 +186,13 @@ class Routes:
             self._config.source,
             self._limits,
             rules,
-            Placement(self._next_call, self._gateway_url, self._agents.check_name, self.dialer),
+            Placement(
+                self._next_call,
+                self._gateway_url,
+                self._agents.check_name,
+                self.dialer,
+                self._config.agent.connecting,
+            ),
         )
 
     def app(self) -> Starlette:

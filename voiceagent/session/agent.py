@@ -34,8 +34,10 @@ class ToolFailed(Exception):
         self.error = error
 
 
-TransferFailure = Literal["busy", "declined", "no_answer", "failed"]
-"""Reason why a colleague was not connected to the caller. declined: hung up while briefed."""
+TransferFailure = Literal["busy", "declined", "no_answer", "voicemail", "failed"]
+"""Reason why a colleague was not connected to the caller. declined: hung up while briefed. voicemail: a
+machine answered.
+"""
 
 
 class TransferFailed(ToolFailed):

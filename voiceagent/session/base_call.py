@@ -213,6 +213,11 @@ class BaseCall(ABC):
         if self._agent is not None:
             self._agent.identify(parameters)
 
+    @property
+    def background_sounds(self) -> Sequence[str]:
+        """Names of the sounds beside speech that the agent plays."""
+        return self.background.sounds
+
     def use_line(self, line: Line | None) -> None:
         """Set the line's capabilities, of a call without metadata."""
         self._line = line

@@ -87,6 +87,10 @@ class Call(ControlledCall, Protocol):
     def private(self) -> bool:
         """True while the caller's input is for the agent's code alone: no copy of it may be sent."""
 
+    @property
+    def background_sounds(self) -> Sequence[str]:
+        """Names of the sounds beside speech that the agent plays."""
+
     def join_trace(self, traceparent: str) -> None:
         """Make the call part of its caller's trace. Call before `begin`.
 

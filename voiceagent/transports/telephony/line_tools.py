@@ -58,7 +58,7 @@ class LineTools:
     or control the agent cannot transfer. end: ends the call, with the reason and whether to hang up.
     outbound: the outbound call, in which the model may send keys; None for an inbound one. keys: sends keys,
     None if the line cannot. heard: returns the transcript of the last turn at the other end. warm: of warm
-    transfers, None if the line cannot.
+    transfers, None if the line cannot. announce: called before a colleague is called.
     """
 
     def __init__(
@@ -70,7 +70,9 @@ class LineTools:
         keys: KeySender | None = None,
         heard: Callable[[], str] = str,
         warm: WarmTransfer | None = None,
+        announce: Callable[[], None] = lambda: None,
     ) -> None:
+        self._announce = announce
         self._warm = warm
         self.outbound = outbound
         self._keys = keys
@@ -122,6 +124,7 @@ class LineTools:
         if self._warm is None:
             message = "no call to a colleague can be placed ([outbound]); the caller is still there"
             raise TransferFailed("failed", message)
+        self._announce()
         await self._warm.connect(number, brief)
 
     async def send_digits(self, digits: str) -> None:

@@ -42,13 +42,14 @@ class Placement:
     """Choice of gateway and agent for a call. next_call: returns the URL of the gateway that takes the next
     call, None for this one; raises CallRefused. own_url: the URL of this gateway, if it has one. check_agent:
     raises CallRefused if no agent has the name at the end of the URL. dialer: of outbound calls; None for
-    none.
+    none. connecting: see `LineOptions`.
     """
 
     next_call: Callable[[], str | None] = lambda: None
     own_url: str | None = None
     check_agent: Callable[[str], None] = any_agent
     dialer: Dialer | None = None
+    connecting: str = ""
 
 
 @dataclass(frozen=True, slots=True)

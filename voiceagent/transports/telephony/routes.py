@@ -55,6 +55,7 @@ def telephony_routes(
             limits.max_dtmf_digits,
             inband_keys=line.inband_keys,
             dialer=placement.dialer,
+            connecting=placement.connecting,
         )
         urls = (telephony.public_url, *([] if placement.own_url is None else [placement.own_url]))
         endpoint = TelephonyEndpoint(open_call, line, options, urls, limits, line_rules, placement)

@@ -80,7 +80,7 @@ class WarmTransfer:
                 raise TransferFailed("failed", _CALLER_LEFT)
             failure = call.transfer_failure
             if failure is not None:
-                cause = f" ({call.cause[:200]})" if call.cause else ""
+                cause = f" ({call.cause[:200]})" if call.cause and call.status.is_final else ""
                 words = failure.replace("_", " ")
                 raise TransferFailed(
                     failure, f"the colleague was not connected: {words}{cause}; the caller is still there"
@@ -112,6 +112,8 @@ class WarmTransfer:
             await asyncio.sleep(1.0)
 
 
+GREETING_S = 15.0
+"""Longest greeting of a colleague. A voice that speaks on for longer without a turn's end is a recording."""
 BRIEFED = "the colleague was briefed"
 """Reason with which a colleague's call hangs up after the brief. No other end connects the colleague."""
 
@@ -122,6 +124,13 @@ class Briefing:
 
     dialer: Dialer
     call: OutboundCall
+
+    async def reject_machine(self) -> None:
+        """Record that a machine answered, so that the transfer fails for that reason."""
+        try:
+            await self.dialer.change_transfer(self.call.call_id, OutboundCall.reject_machine)
+        except OSError as error:
+            log.error("outbound_store_failed", reason=str(error))
 
     async def join(self, control: CallControl | None) -> bool:
         """Connect the briefed colleague to the caller. Return False if the colleague's call must be ended."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from outbound_server import TO, OutboundServer
@@ -14,8 +14,11 @@ from phone_lines import Provider
 from scripted_call import ScriptedCall
 from simulated_carriers import PUBLIC_URL, Asked
 
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.events import HangUpRequested, KeyPressed, SpeechRequested, TurnsClaimed
+from voiceagent.conversation.history import MessageItem
 from voiceagent.session.agent import TransferFailed
+from voiceagent.transports.telephony import phone_call
 from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
 from voiceagent.transports.telephony.outbound.store import OutboundStore
 from voiceagent.transports.telephony.outbound.warm_transfer import BRIEFED
@@ -64,14 +67,30 @@ async def report(server: OutboundServer, status: str) -> str:
     return answer.text
 
 
+def speak(call: ScriptedCall, words: str, length_s: float = 1.0) -> None:
+    """Say words at the other end of a call."""
+    call.client.notify(notify.NotifySpeechStarted("item", 0.0))
+    call.client.notify(notify.NotifySpeechStopped("item", length_s))
+    call.client.notify(notify.NotifyTranscript("item", words, True, length_s))
+
+
 @asynccontextmanager
-async def briefed(server: OutboundServer) -> AsyncIterator[tuple[PhoneCaller, ScriptedCall]]:
-    """The colleague, who has answered and is being briefed."""
+async def answered(server: OutboundServer) -> AsyncIterator[tuple[PhoneCaller, ScriptedCall]]:
+    """The colleague's phone, which was answered; no word was spoken yet."""
     (order,) = await asked(server, 1)
     url = server.carrier.stream_url(order, await report(server, "answered"))
     async with stream(server, url) as colleague:
         await colleague.until(lambda: len(server.calls) == 2 and server.call.posted)
         yield colleague, server.call
+
+
+@asynccontextmanager
+async def briefed(server: OutboundServer) -> AsyncIterator[tuple[PhoneCaller, ScriptedCall]]:
+    """The colleague, who has answered and is being briefed."""
+    async with answered(server) as (colleague, call):
+        speak(call, "Hello?")
+        await colleague.until(lambda: len(call.posted) == 3)
+        yield colleague, call
 
 
 def is_ended(server: OutboundServer, request: Asked, line_call: str) -> bool:
@@ -103,6 +122,45 @@ async def test_a_briefed_colleague_is_connected_to_the_caller(server: OutboundSe
         assert server.statuses[-1] == "answered"
 
 
+CONNECTING = SpeechRequested("One moment, I'll connect you.")
+
+
+async def test_a_silent_agent_announces_that_it_connects(server: OutboundServer) -> None:
+    async with transferring(server) as (_, call, _):
+        await asked(server, 1)
+        assert call.posted == [CONNECTING]
+
+
+@pytest.mark.parametrize(
+    ("items", "sounds", "announced"),
+    [
+        ([("assistant", "Hello.", False), ("user", "Reception, please.", False)], (), True),
+        ([("user", "Reception, please.", False), ("assistant", "I'll connect you.", False)], (), False),
+        ([("user", "Reception.", False), ("assistant", " ", False)], (), True),
+        ([("user", "[About this call]", True), ("assistant", "Noted.", True)], (), True),
+        ([("user", "Reception, please.", False)], ("hold",), False),
+        ([("user", "Reception, please.", False)], ("typing",), True),
+    ],
+)
+async def test_only_a_caller_who_would_wait_in_silence_hears_the_phrase(
+    server: OutboundServer,
+    items: list[tuple[Literal["user", "assistant"], str, bool]],
+    sounds: tuple[str, ...],
+    announced: bool,
+) -> None:
+    url = f"{PUBLIC_URL.replace('https', 'wss')}/telephony/{server.carrier.name}"
+    async with stream(server, url) as caller:
+        await caller.until(lambda: server.calls and server.call.line is not None)
+        call = server.call
+        call.items = [MessageItem(text, role, text, by_line=by_line) for role, text, by_line in items]
+        call.background_sounds = sounds
+        assert call.line is not None
+        transfer = asyncio.create_task(call.line.transfer(number=TO, brief=BRIEF))
+        await asked(server, 1)
+        assert (CONNECTING in call.posted) is announced
+        transfer.cancel()
+
+
 @pytest.mark.parametrize("status", ["busy", "no_answer"])
 async def test_a_colleague_who_does_not_answer_is_a_typed_reason(server: OutboundServer, status: str) -> None:
     async with transferring(server) as (_, call, transfer):
@@ -122,6 +180,35 @@ async def test_a_colleague_who_hangs_up_while_briefed_has_declined(server: Outbo
             await asyncio.wait_for(transfer, 10)
         assert failed.value.reason == "declined"
         assert call.closed is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Hi, you've reached Bea. Please leave a message after the tone.", "For sales, press one."],
+)
+async def test_a_machine_that_answers_for_the_colleague_is_not_briefed(
+    server: OutboundServer, words: str
+) -> None:
+    async with transferring(server) as (_, caller, transfer), answered(server) as (colleague, call):
+        speak(call, words, 4.0)
+        with pytest.raises(TransferFailed, match="voicemail") as failed:
+            await asyncio.wait_for(transfer, 10)
+        assert failed.value.reason == "voicemail"
+        await colleague.until(lambda: call.closed is not None)
+        assert not any(CONNECTS[server.carrier.name] in str(one) for one in server.carrier.asked[1:])
+        assert call.posted == [TurnsClaimed(True)]
+        assert caller.closed is None, "the caller is with the agent"
+
+
+async def test_a_voice_that_never_pauses_is_a_machine_s(
+    server: OutboundServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(phone_call, "GREETING_S", 0.3)
+    async with transferring(server) as (_, _, transfer), answered(server) as (_, call):
+        call.client.notify(notify.NotifySpeechStarted("item", 0.0))
+        with pytest.raises(TransferFailed) as failed:
+            await asyncio.wait_for(transfer, 10)
+        assert failed.value.reason == "voicemail"
 
 
 async def test_a_call_that_the_provider_refuses_is_a_failed_transfer(server: OutboundServer) -> None:

@@ -40,7 +40,7 @@ class Status(StrEnum):
 
 class Joining(StrEnum):
     """Progress of a warm transfer. BRIEFING: the colleague is called or briefed. JOINING: the provider is
-    asked to connect both calls. WITHDRAWN: the caller left before.
+    asked to connect both calls. WITHDRAWN: the caller left before. MACHINE: no person answered.
     """
 
     NONE = ""
@@ -49,6 +49,7 @@ class Joining(StrEnum):
     JOINED = "joined"
     FAILED = "failed"
     WITHDRAWN = "withdrawn"
+    MACHINE = "machine"
 
 
 _ORDER = (Status.QUEUED, Status.RINGING, Status.ANSWERED)
@@ -116,6 +117,10 @@ class OutboundCall:
         """Return the call of a colleague who is no longer needed; None if the calls are being joined."""
         return replace(self, joining=Joining.WITHDRAWN) if self.joining is Joining.BRIEFING else None
 
+    def reject_machine(self) -> OutboundCall | None:
+        """Return the call that a machine answered; None if its briefing is over."""
+        return replace(self, joining=Joining.MACHINE) if self.joining is Joining.BRIEFING else None
+
     def with_joining(self, state: Joining) -> OutboundCall:
         """Return the call with this progress of its transfer."""
         return replace(self, joining=state)
@@ -125,6 +130,8 @@ class OutboundCall:
         """Reason why the colleague was not connected; None while it may still happen."""
         if self.joining is Joining.FAILED:
             return "failed"
+        if self.joining is Joining.MACHINE:
+            return "voicemail"
         if self.joining not in (Joining.BRIEFING, Joining.JOINING) or not self.status.is_final:
             return None
         if self.joining is Joining.JOINING:  # the colleague left, or the worker that asked has ended
