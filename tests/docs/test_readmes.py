@@ -229,6 +229,8 @@ def test_a_snippet_of_the_configuration_has_keys_that_are_there(name: str, block
             fields = getattr(model, "model_fields", {})
             assert key in fields, f"{path}{key}"
             inner = [value] if isinstance(value, dict) else value if isinstance(value, list) else []
+            if isinstance(value, dict) and str(fields[key].annotation).startswith("dict["):
+                inner = list(value.values())  # tables by name, such as [languages.de]
             kinds = re.findall(r"[\w.]+", str(fields[key].annotation))
             for each in inner:
                 if isinstance(each, dict):

@@ -223,17 +223,21 @@ class PhoneCall:
             self._call.offer(line.offered())
         self._start_timer.cancel()
         if self._line.briefing is not None:
-            self._call.begin(greet=False)
-            self._call.post(ev.TurnsClaimed(True))  # the colleague's words need no answer of the model
-            if self._greeting is not None:
-                self._greeting.start()
-                self._listen_to_greeting(self._greeting)
-                briefing = self._brief(self._line.briefing, self._greeting)
-                self._briefing_task = asyncio.create_task(briefing, name="brief the colleague")
+            self._begin_briefing(self._line.briefing)
             return
         self._call.begin()
         if self._greeting is not None and self._greeting.wanted:
             self._listen_to_greeting(self._greeting)
+
+    def _begin_briefing(self, briefing: Briefing) -> None:
+        """Begin the call with a colleague, who is briefed once their greeting was heard."""
+        self._call.begin(greet=False)
+        self._call.post(ev.TurnsClaimed(True))  # the colleague's words need no answer of the model
+        if self._greeting is not None:
+            self._greeting.start()
+            self._listen_to_greeting(self._greeting)
+            briefed = self._brief(briefing, self._greeting)
+            self._briefing_task = asyncio.create_task(briefed, name="brief the colleague")
 
     def _listen_to_greeting(self, greeting: GreetingListener) -> None:
         self._client.on_other = greeting.on_notification
