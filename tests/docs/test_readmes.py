@@ -228,7 +228,9 @@ def test_a_snippet_of_the_configuration_has_keys_that_are_there(name: str, block
         for key, value in table.items():
             fields = getattr(model, "model_fields", {})
             assert key in fields, f"{path}{key}"
+            by_name = isinstance(value, dict) and str(fields[key].annotation).startswith("dict[")
             inner = [value] if isinstance(value, dict) else value if isinstance(value, list) else []
+            inner = list(value.values()) if by_name and isinstance(value, dict) else inner
             kinds = re.findall(r"[\w.]+", str(fields[key].annotation))
             for each in inner:
                 if isinstance(each, dict):
