@@ -243,15 +243,6 @@ class PhoneCall:
         self._client.on_other = greeting.on_notification
         self._push_audio = weak_callback(self._hear_greeting)
 
-    def _begin_briefing(self, briefing: Briefing) -> None:
-        self._call.begin(greet=False)
-        self._call.post(ev.TurnsClaimed(True))  # the colleague's words need no answer of the model
-        if self._greeting is not None:
-            self._greeting.start()
-            self._listen_to_greeting(self._greeting)
-            brief = self._brief(briefing, self._greeting)
-            self._briefing_task = asyncio.create_task(brief, name="brief the colleague")
-
     async def _brief(self, briefing: Briefing, greeting: GreetingListener) -> None:
         """Speak the brief if a person answered, and end the call if it is a machine."""
         kind: AnsweredBy | None = "voicemail"
