@@ -52,7 +52,7 @@ def speech() -> Path:
         ("gate", "Check that the LLM still answers correctly and in time."),
         ("calls show", "One call, turn by turn."),
         ("bench people", "Turns, words and waits on recordings of people."),
-        ("init", "one of: chat, cpu, demo, german, gpu, hosted, spanish, vllm-cpu (demo)"),
+        ("init", "one of: chat, cpu, demo, german, gpu, hosted, languages, spanish, vllm-cpu (demo)"),
     ],
 )
 def test_the_help_of_a_command_says_what_it_is_for_and_what_it_takes(words: str, told: str, capsys):

@@ -225,7 +225,10 @@ def test_what_init_wrote_is_taken_where_none_is_named(
 
 def test_init_names_the_configurations_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "nope"]) == 1
-    assert "allowed: chat, cpu, demo, german, gpu, hosted, spanish, vllm-cpu" in capsys.readouterr().err
+    assert (
+        "allowed: chat, cpu, demo, german, gpu, hosted, languages, spanish, vllm-cpu"
+        in capsys.readouterr().err
+    )
 
 
 def test_without_a_configuration_here_commands_take_the_shipped_demo(
