@@ -207,7 +207,7 @@ async def test_call_over_the_live_api_is_heard_written_and_answered_by_voice(
 
 
 async def test_the_tool_that_a_spoken_wish_calls_is_shown_with_its_result(tmp_path: Path) -> None:
-    # a caller who is misheard says it again: on a loaded machine the browser's microphone stutters
+    # a caller who is misheard, as it happened on a loaded machine, says it again
     wish = await said(["Please wake me at half past six."] * 2, tmp_path / "wish.wav")
     async with page_of(DEMO, wish) as page:
         await talk(page)

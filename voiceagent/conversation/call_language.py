@@ -60,9 +60,8 @@ class CallLanguage:
             nats = math.log(max(known.get(code, 0.0), _MIN_PROBABILITY) / own)
             others[code] = max(-STAY_NATS, KEPT_SHARE * before + max(-limit, min(limit, nats)))
         observed = replace(self, others=others)
-        likeliest = max(
-            known, key=known.__getitem__
-        )  # the language in which a recognizer has decoded the turn
+        # the language in which a recognizer has decoded the turn
+        likeliest = max(known, key=known.__getitem__)
         needed = SWITCH_NATS if self.decided else FIRST_NATS
         if likeliest != self.code and others[likeliest] >= needed:
             return observed.switched_to(likeliest)

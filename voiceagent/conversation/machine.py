@@ -215,9 +215,11 @@ class Conversation:
         the answer runs a tool with effects.
         """
         turn = self._caller.open
-        before = None if turn is None else self._turns.answer_so_far(turn, self.settings)
+        if turn is None or self._responses.preemptive is None:
+            return self._responses.handle(event, self.settings)
+        before = self._turns.answer_so_far(turn, self.settings)
         commands = self._responses.handle(event, self.settings)
-        if turn is not None and self._turns.answer_so_far(turn, self.settings) != before:
+        if self._turns.answer_so_far(turn, self.settings) != before:
             commands += self._turns.set_endpointing_delay(turn, self.settings)
         return commands
 
