@@ -91,3 +91,8 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
 def test_a_plan_of_memory_is_kept_only_for_shapes_that_come_again(varying_shapes: bool) -> None:
     session = onnx_session(ENCODER, varying_shapes=varying_shapes)
     assert session.get_session_options().enable_mem_pattern is not varying_shapes
+
+
+def test_threads_of_a_session_do_not_spin_while_they_wait() -> None:
+    options = onnx_session(ENCODER, threads=2).get_session_options()
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
