@@ -197,7 +197,7 @@ def onnx_session(
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.enable_mem_pattern = not varying_shapes
-    # Threads that wait by spinning take the processor from other calls: with two of them Piper's Joe took 37 s
-    # of processor time for phrases that take 16 s with one, and was slower; without spinning 18 s, and faster.
+    # Threads that wait by spinning take the processor from other calls: with two, Piper's Joe took 37 s of it
+    # for phrases that take 16 s with one, and was slower; without spinning 18 s, and faster.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(str(model), options, list(providers))
