@@ -74,6 +74,10 @@ of one for another ("Three, three.", less likely by 2.2 to 2.7 nats) would preva
 """
 _WORD_COUNTS = 0.5
 """Weight of a token of a likely word, in tokens of a name."""
+_FAREWELL = "Goodbye"
+"""Callers of any agent say it, often fast: of 12 by Piper's Joe in different tempos, 8 were "To buy." or
+"Dubai." without it, and none with it. Its price is "a good buy".
+"""
 _WORDLESS = ("you", "")
 """Transcripts that the model, like Whisper, gives silence and steady noise. No turn consists of
 that word alone.
@@ -115,7 +119,7 @@ class LoadedModel:
         phrases: text file of likely phrases, a sentence or a name a line.
         weight: weight of the phrases.
         adapter: file of corrections of the encoder.
-        words: likely words and names.
+        words: likely words and names. "Goodbye" is added to these and to phrases.
 
     Raises:
         RecognizerError: a file cannot be loaded.
@@ -132,8 +136,8 @@ class LoadedModel:
         encoder, decoder, vocabulary = model_files(folder)
         self.vocabulary = read_vocabulary(vocabulary.read_bytes())
         self.expected = None if phrases is None else _read_phrases(phrases, weight, self.vocabulary)
-        if words:
-            self.expected = _with_words(self.expected, weight, self.vocabulary, words)
+        if phrases is not None or words:
+            self.expected = _with_words(self.expected, weight, self.vocabulary, (_FAREWELL, *words))
         self.expected_numbers, self.expected_number = (
             _with_numbers(self.expected, weight, self.vocabulary, most) for most in (math.inf, 1)
         )

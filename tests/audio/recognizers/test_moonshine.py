@@ -235,6 +235,18 @@ def test_words_of_the_agent_are_heard_among_what_sounds_alike() -> None:
     assert segment.text == "Four queen of clubs."
 
 
+@pytest.mark.parametrize("given", ["phrases", "words"])
+def test_goodbye_is_likely_with_any_phrases_or_words_of_an_agent(tmp_path: Path, given: str) -> None:
+    (cards := tmp_path / "cards.txt").write_text("Four queen of clubs.\n")
+    model = LoadedModel(
+        None, cards if given == "phrases" else None, 0.15, words=() if given == "phrases" else ("checkup",)
+    )
+    numbers = numbers_of(model.vocabulary)
+    assert model.expected is not None and model.expected.names is not None
+    counted = [model.expected.names.tokens_in(tokens_of(word, numbers)) for word in ("Goodbye", "goodbye")]
+    assert all(counted)
+
+
 def test_common_words_of_the_agent_change_nothing(model: LoadedModel) -> None:
     common = LoadedModel(None, weight=0.3, words=("room", "night", "book"))
     assert common.expected is not None and common.expected.names is not None
