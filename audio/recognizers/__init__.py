@@ -51,16 +51,23 @@ LanguageProbabilities = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedLanguage:
-    """Language of the next utterance, where a recognizer has several.
+class ExpectedSpeech:
+    """Knowledge of the next utterance, as far as a recognizer uses it.
 
     Attributes:
-        code: ISO 639.
-        fixed: it is this one; otherwise it is the likeliest, as the caller spoke it before.
+        language: ISO 639 code, where a recognizer has several; "" if the call has one.
+        fixed: it is this language; otherwise it is the likeliest, as the caller spoke it before.
+        phrases: words and names that are likely in this call, as they should be written.
+        words: the same with less weight, as those of a text about the call.
     """
 
-    code: str
+    language: str = ""
     fixed: bool = False
+    phrases: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+NOTHING_EXPECTED = ExpectedSpeech()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,26 +128,26 @@ class Recognizer(Protocol):
         ...
 
 
-class MultilingualRecognizer(Protocol):
-    """A recognizer that detects the language of each utterance among several.
+class ExpectingRecognizer(Protocol):
+    """A recognizer that uses knowledge of each utterance: its language among several, likely phrases.
 
     Attributes:
-        takes_language: False, or missing, if it has one language.
+        takes_expected: False, or missing, if it uses none.
     """
 
-    takes_language: bool
+    takes_expected: bool
 
     def recognize(
-        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedLanguage | None = ...
+        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedSpeech = ...
     ) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance; see `Recognizer`.
 
         Args:
             sound: audio and flushes.
-            expected: its language; None if nothing is known of it.
+            expected: knowledge of it.
 
         Yields:
-            The hypotheses, settled ones with `languages`.
+            The hypotheses; with several languages, settled ones with `languages`.
 
         Raises:
             RecognizerError: the recognition failed.
@@ -148,16 +155,16 @@ class MultilingualRecognizer(Protocol):
         ...
 
 
-def recognize_in(
-    recognizer: Recognizer, sound: AsyncIterator[Samples | Flush], expected: ExpectedLanguage | None
+def recognize_expecting(
+    recognizer: Recognizer, sound: AsyncIterator[Samples | Flush], expected: ExpectedSpeech
 ) -> AsyncGenerator[Hypothesis, None]:
-    """Recognize one utterance in the expected language, as far as the recognizer has several.
+    """Recognize one utterance with what is expected of it, as far as the recognizer uses that.
 
     Raises RecognizerError.
     """
-    if expected is None or not getattr(recognizer, "takes_language", False):
+    if expected == NOTHING_EXPECTED or not getattr(recognizer, "takes_expected", False):
         return recognizer.recognize(sound)
-    return cast("MultilingualRecognizer", recognizer).recognize(sound, expected)
+    return cast("ExpectingRecognizer", recognizer).recognize(sound, expected)
 
 
 Emit = Callable[[Hypothesis], bool]

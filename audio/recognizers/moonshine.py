@@ -51,3 +51,4 @@ class MoonshineRecognizer(RedecodingRecognizer):
             raise ValueError(f"phrase_weight is {phrase_weight}; allowed: 0 or more")
         load = partial(LoadedModel, model, phrases, phrase_weight, adapter, vocabulary)
         super().__init__("moonshine", load, step_s, _MAX_S, workers)
+        self.takes_expected = True  # phrases of a call

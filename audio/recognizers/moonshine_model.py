@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from array import array
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +13,7 @@ from threading import Event
 import numpy as np
 
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
+from audio.recognizers import NOTHING_EXPECTED, SAMPLE_RATE_HZ, ExpectedSpeech, Flush, RecognizerError
 from audio.recognizers.completeness import completeness_of
 from audio.recognizers.decoding.beam_search import BeamSearch, Beginning, Expected
 from audio.recognizers.decoding.grammar import Grammar
@@ -29,20 +27,14 @@ from audio.recognizers.decoding.growing_window import (
 from audio.recognizers.decoding.moonshine_vocabulary import (
     BEGIN,
     END,
-    numbers_of,
     read_vocabulary,
     text_of,
-    tokens_of,
-    word_insides,
 )
-from audio.recognizers.decoding.names import Names
-from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
 from audio.recognizers.decoding.spelling_prior import SpellingPrior
 from audio.recognizers.moonshine_decoder import EncoderDecoder
 from audio.recognizers.moonshine_grammars import (
     BY_WORDS_A_TOKEN,
     LIKELY_A_TOKEN,
-    NUMBERS,
     EmailGrammars,
     alphabet_grammar,
     digit_grammar,
@@ -53,6 +45,7 @@ from audio.recognizers.moonshine_grammars import (
     spells_by_letters,
     spells_by_words,
 )
+from audio.recognizers.moonshine_phrases import LikelyPhrases, PhraseBook
 from audio.recognizers.moonshine_search import DraftCandidates, accept_draft, finish_search
 from audio.recognizers.redecoding import Decode
 
@@ -66,17 +59,9 @@ sentence often gets a comma. With 0.2 s of silence it gets a full stop, and most
 comma; with 0.4 s nearly all get a full stop.
 """
 _REMEMBERED = 32
-_JOINING = ("and", "or", "but", "so", "because", "if")
-_STOPS = (".", "?", "!")
 _ONE_WORD_S = 0.5
 """Loud audio up to this length is one word of a number. If several words counted, a model that takes the end
 of one for another ("Three, three.", less likely by 2.2 to 2.7 nats) would prevail.
-"""
-_WORD_COUNTS = 0.5
-"""Weight of a token of a likely word, in tokens of a name."""
-_FAREWELL = "Goodbye"
-"""Callers of any agent say it, often fast: of 12 by Piper's Joe in different tempos, 8 were "To buy." or
-"Dubai." without it, and none with it. Its price is "a good buy".
 """
 _WORDLESS = ("you", "")
 """Transcripts that the model, like Whisper, gives silence and steady noise. No turn consists of
@@ -119,7 +104,7 @@ class LoadedModel:
         phrases: text file of likely phrases, a sentence or a name a line.
         weight: weight of the phrases.
         adapter: file of corrections of the encoder.
-        words: likely words and names. "Goodbye" is added to these and to phrases.
+        words: likely words and names.
 
     Raises:
         RecognizerError: a file cannot be loaded.
@@ -135,12 +120,7 @@ class LoadedModel:
     ) -> None:
         encoder, decoder, vocabulary = model_files(folder)
         self.vocabulary = read_vocabulary(vocabulary.read_bytes())
-        self.expected = None if phrases is None else _read_phrases(phrases, weight, self.vocabulary)
-        if phrases is not None or words:
-            self.expected = _with_words(self.expected, weight, self.vocabulary, (_FAREWELL, *words))
-        self.expected_numbers, self.expected_number = (
-            _with_numbers(self.expected, weight, self.vocabulary, most) for most in (math.inf, 1)
-        )
+        self.phrases = PhraseBook(phrases, weight, self.vocabulary, words)
         self._digits, self._digit = digits_grammar(self.vocabulary), digit_grammar(self.vocabulary)
         self._spelling, self._alphabet = (
             make(self.vocabulary) for make in (spelling_grammar, alphabet_grammar)
@@ -164,8 +144,17 @@ class LoadedModel:
         """Begin an utterance. Each of its decodings uses the previous transcript as a draft."""
         return Utterance(self).decode
 
+    def open_in(self, expected: ExpectedSpeech) -> Decode:
+        """Begin an utterance that may have phrases of its call."""
+        return Utterance(self, expected).decode
+
     def transcribe(
-        self, sound: Samples, draft: list[int], abandoned: Event, flush: Flush | None = None
+        self,
+        sound: Samples,
+        draft: list[int],
+        abandoned: Event,
+        flush: Flush | None = None,
+        likely: LikelyPhrases | None = None,
     ) -> Transcription:
         """Return the most likely tokens of `sound`.
 
@@ -182,13 +171,14 @@ class LoadedModel:
             flush: the flush to answer. If it expects a number the draft is ignored, as drafts are decoded
                 without that. If the transcript has other words than it expects, numbers or letters, a second
                 search is held to their grammar.
+            likely: phrases; None for the server's.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
         states = self.network.encode(sound)
         complete = None if self._completeness is None else self._completeness.probability(states[0])
         known = self.network.cache_audio(states)
         number = flush is not None and flush.number
-        search = BeamSearch(BEGIN, END, self._expected_in(sound, number))
+        search = BeamSearch(BEGIN, END, _expected_in(sound, number, likely or self.phrases.of_server))
         candidates = DraftCandidates(self.network, known, [BEGIN, *draft[:max_tokens]])
         steps = 0
         if 0 < len(draft) < max_tokens and not number:
@@ -210,12 +200,6 @@ class LoadedModel:
         tokens = best.tokens[1:]
         confidence = float(np.exp(best.logarithm / len(tokens)))
         return Transcription([token for token in tokens if token != END], confidence, complete)
-
-    def _expected_in(self, sound: Samples, number: bool) -> Expected | None:
-        """Return the likely phrases for this audio. number: a number is expected."""
-        if not number:
-            return self.expected
-        return self.expected_number if loud_s(sound) <= _ONE_WORD_S else self.expected_numbers
 
     def _grammars_in(
         self, sound: Samples, flush: Flush | None, free: Beginning
@@ -246,10 +230,11 @@ class LoadedModel:
 
 
 class Utterance:
-    """One utterance; a long one is split where it is quiet."""
+    """One utterance; a long one is split where it is quiet. expected: phrases of its call, if any."""
 
-    def __init__(self, model: LoadedModel) -> None:
+    def __init__(self, model: LoadedModel, expected: ExpectedSpeech = NOTHING_EXPECTED) -> None:
         self._model = model
+        self._expected = expected
         self._draft: list[int] = []  # transcript of the last piece, which continues in the next window
         self._earlier: deque[tuple[int, str]] = deque(
             maxlen=_REMEMBERED
@@ -272,13 +257,14 @@ class Utterance:
         if flush is not None and flush.is_special:  # later partial hypotheses of this turn, too
             self._expecting = Flush(flush.number, spelling=flush.spelling)
         flush = flush or self._expecting
+        likely = self._model.phrases.of_call(self._expected.phrases, self._expected.words)
         draft, self._draft = self._draft, []
         for end in [*quiet_cuts(sound), len(sound)]:
             if end - begin < _MIN_SAMPLES or abandoned.is_set():
                 break
             final = end < len(sound)
             piece = sound[begin:end] if final else np.pad(sound[begin:], (0, _SILENCE_AFTER))
-            heard = self._model.transcribe(piece, draft, abandoned, flush)
+            heard = self._model.transcribe(piece, draft, abandoned, flush, likely)
             draft, self._draft = [], heard.tokens
             if abandoned.is_set():
                 break
@@ -287,7 +273,7 @@ class Utterance:
                 words, at = omission
                 segments.append(Segment(words, (begin + at) / SAMPLE_RATE_HZ, heard.confidence, final=True))
                 self._earlier.clear()
-                heard = self._model.transcribe(piece[at:], [], abandoned, flush)
+                heard = self._model.transcribe(piece[at:], [], abandoned, flush, likely)
                 text, self._draft = self._model.text(heard.tokens), heard.tokens
                 begin += at
             if final:
@@ -314,6 +300,13 @@ class Utterance:
         return before[-1], end
 
 
+def _expected_in(sound: Samples, number: bool, likely: LikelyPhrases) -> Expected | None:
+    """Return the likely phrases for this audio. number: a number is expected."""
+    if not number:
+        return likely.free
+    return likely.number if loud_s(sound) <= _ONE_WORD_S else likely.numbers
+
+
 def _installed_model() -> Path:
     package = find_spec("moonshine_voice")
     if package is None or not package.submodule_search_locations:
@@ -322,62 +315,3 @@ def _installed_model() -> Path:
             "or give a folder as model"
         )
     return Path(package.submodule_search_locations[0]) / "assets" / "tiny-en"
-
-
-def _read_phrases(phrases: Path, weight: float, vocabulary: list[bytes]) -> Expected:
-    """Return the phrases in a file: sentences, and names, which have no final punctuation."""
-    try:
-        lines = [line.strip() for line in phrases.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecognizerError(f"moonshine: phrases {str(phrases)!r} cannot be read: {error}") from error
-    numbers = numbers_of(vocabulary)
-    of_word = {word: tokens_of(word, numbers) for word in {word for line in lines for word in line.split()}}
-    said = dict.fromkeys(line for line in lines if line)
-    sentences, names = (
-        [
-            array("i", (token for word in line.split() for token in of_word[word]))
-            for line in said
-            if (line[-1] in _STOPS) == whole
-        ]
-        for whole in (True, False)
-    )
-    return Expected(
-        weight,
-        PhraseBias(sentences, _marks(vocabulary, numbers), len(vocabulary)) if sentences else None,
-        Names({tuple(name): len(name) for name in names}, word_insides(vocabulary)) if names else None,
-    )
-
-
-def _with_numbers(expected: Expected | None, weight: float, vocabulary: list[bytes], most: float) -> Expected:
-    """Return `expected` plus number words, which count as names; at most `most` of them in a text."""
-    numbers = numbers_of(vocabulary)
-    words = (word for number in NUMBERS for word in (number, number.capitalize()))
-    said = {tuple(tokens_of(word, numbers)) for word in words}
-    expected = expected or Expected(weight)
-    names = expected.names or Names({}, word_insides(vocabulary))
-    return replace(expected, names=names.and_numbers(said, most))
-
-
-def _with_words(
-    expected: Expected | None, weight: float, vocabulary: list[bytes], words: Sequence[str]
-) -> Expected:
-    """Return `expected` plus these words and names, as far as they have more than one token."""
-    numbers = numbers_of(vocabulary)
-    spelled = {tuple(tokens_of(form, numbers)) for word in words for form in (word, word.lower())}
-    likely = {tokens: _WORD_COUNTS * len(tokens) for tokens in spelled if len(tokens) > 1}
-    expected = expected or Expected(weight)
-    names = expected.names or Names({}, word_insides(vocabulary))
-    return replace(expected, names=names.and_words(likely))
-
-
-def _marks(vocabulary: list[bytes], numbers: dict[bytes, int]) -> Marks:
-    joining = frozenset(token for word in _JOINING for token, *more in [tokens_of(word, numbers)] if not more)
-    return Marks(
-        BEGIN,
-        END,
-        commas=frozenset(token for token, text in enumerate(vocabulary) if text == b","),
-        stops=frozenset(
-            token for token, text in enumerate(vocabulary) if text.decode(errors="replace") in _STOPS
-        ),
-        joining=joining | {END},  # callers pause within sentences, which are transcribed up to there
-    )

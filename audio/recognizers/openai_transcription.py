@@ -6,6 +6,7 @@ The API takes whole recordings: the growing utterance is sent again and again.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from random import random
 from threading import Event
 from typing import ClassVar
@@ -21,7 +22,7 @@ from audio.hosted.server import (
     retry_wait_s,
 )
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
+from audio.recognizers import SAMPLE_RATE_HZ, ExpectedSpeech, Flush, RecognizerError
 from audio.recognizers.decoding.growing_window import Segment
 from audio.recognizers.redecoding import Decode, RedecodingRecognizer
 from audio.wav import wav_bytes
@@ -53,6 +54,7 @@ class OpenAITranscription(RedecodingRecognizer, OpenAIServer):
     def __post_init__(self) -> None:
         super().__init__("openai", self._connect, self.step_s, _MAX_S, self.workers)
         super().__post_init__()
+        self.takes_expected = True  # phrases of a call
         self._client: httpx2.Client | None = None
 
     async def close(self) -> None:
@@ -81,10 +83,18 @@ class _Endpoint:
         """Return the function that transcribes one utterance."""
         return self._transcribe
 
+    def open_in(self, expected: ExpectedSpeech) -> Decode:
+        """Return the function that transcribes one utterance with its call's phrases in the prompt."""
+        return partial(self._transcribe, phrases=", ".join((*expected.phrases, *expected.words)))
+
     def _transcribe(
-        self, sound: Samples, prompt: str, abandoned: Event, flush: Flush | None
+        self, sound: Samples, prompt: str, abandoned: Event, flush: Flush | None, phrases: str = ""
     ) -> list[Segment]:
-        """Send a request, with retries. A request in progress is not cancelled."""
+        """Send a request, with retries. A request in progress is not cancelled. phrases: for the prompt, in
+        which Whisper and its successors look for words
+        (https://developers.openai.com/api/docs/guides/speech-to-text#prompting).
+        """
+        prompt = " ".join(text for text in (phrases, prompt) if text)
         file = ("utterance.wav", wav_bytes(sound, SAMPLE_RATE_HZ), "audio/wav")
         fields = self._fields | ({"prompt": prompt} if prompt else {})
         failures = 0

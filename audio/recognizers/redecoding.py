@@ -21,8 +21,9 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import (
+    NOTHING_EXPECTED,
     SAMPLE_RATE_HZ,
-    ExpectedLanguage,
+    ExpectedSpeech,
     Flush,
     Hypothesis,
     RecognizerError,
@@ -58,11 +59,11 @@ class DecodingModel(Protocol):
         ...
 
 
-class MultilingualModel(Protocol):
-    """A loaded model that decodes each utterance in one of several languages."""
+class ExpectingModel(Protocol):
+    """A loaded model that uses knowledge of each utterance."""
 
-    def open_in(self, expected: ExpectedLanguage) -> Decode:
-        """Return the function that decodes one utterance, in this language unless another is detected."""
+    def open_in(self, expected: ExpectedSpeech) -> Decode:
+        """Return the function that decodes one utterance of which this is known."""
         ...
 
 
@@ -87,8 +88,8 @@ class RedecodingRecognizer:
             raise ValueError(f"step_s is {step_s}; allowed: over 0")
         if workers < 1:
             raise ValueError(f"workers is {workers}; allowed: 1 or more")
-        self.takes_language = False
-        """True if the model is a `MultilingualModel`."""
+        self.takes_expected = False
+        """True if the model is an `ExpectingModel`."""
         self._name = name
         self._load = load
         self._step_s = step_s
@@ -131,13 +132,13 @@ class RedecodingRecognizer:
                 pool.shutdown()
 
     async def recognize(
-        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedLanguage | None = None
+        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedSpeech = NOTHING_EXPECTED
     ) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance.
 
         Args:
             sound: audio and flushes.
-            expected: see `MultilingualRecognizer`.
+            expected: see `ExpectingRecognizer`.
 
         Yields:
             Hypotheses; see `Recognizer`.
@@ -262,8 +263,8 @@ class RedecodingRecognizer:
             raise RecognizerError(f"{self._name}: {type(error).__name__}: {error}") from error
 
 
-def _open(model: DecodingModel, expected: ExpectedLanguage | None) -> Decode:
-    return model.open() if expected is None else cast("MultilingualModel", model).open_in(expected)
+def _open(model: DecodingModel, expected: ExpectedSpeech) -> Decode:
+    return model.open() if expected == NOTHING_EXPECTED else cast("ExpectingModel", model).open_in(expected)
 
 
 def _needs_decoding(window: GrowingWindow, flush: Flush | None) -> bool:

@@ -19,7 +19,7 @@ from huggingface_hub.constants import HF_HUB_CACHE, HF_HUB_OFFLINE
 
 from audio.cuda_libraries import load_libraries
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, ExpectedLanguage, Flush, RecognizerError
+from audio.recognizers import SAMPLE_RATE_HZ, ExpectedSpeech, Flush, RecognizerError
 from audio.recognizers.decoding.growing_window import (
     Segment,
     has_repetition,
@@ -133,7 +133,7 @@ class LoadedModel:
             return partial(self.decode, language=UtteranceLanguage(self._languages, None))
         return self.decode
 
-    def open_in(self, expected: ExpectedLanguage) -> Decode:
+    def open_in(self, expected: ExpectedSpeech) -> Decode:
         """Begin an utterance in one of `languages`: the expected one unless another is detected."""
         return partial(self.decode, language=UtteranceLanguage(self._languages, expected))
 

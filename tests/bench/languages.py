@@ -27,7 +27,13 @@ from human_voice import wrong_words
 from kokoro_voices import stored
 
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, ExpectedLanguage, Hypothesis, recognize_in
+from audio.recognizers import (
+    NOTHING_EXPECTED,
+    SAMPLE_RATE_HZ,
+    ExpectedSpeech,
+    Hypothesis,
+    recognize_expecting,
+)
 from audio.recognizers.whisper import WhisperRecognizer
 from audio.resample import resample
 from audio.synthesizers import BlockingSynthesizer, Speech
@@ -96,7 +102,7 @@ def spoken(engine: BlockingSynthesizer, text: str, voice: str) -> Samples:
 
 
 async def recognized(
-    recognizer: WhisperRecognizer, sound: Samples, expected: ExpectedLanguage | None = None
+    recognizer: WhisperRecognizer, sound: Samples, expected: ExpectedSpeech = NOTHING_EXPECTED
 ) -> Hypothesis:
     """Return the final transcript."""
 
@@ -104,7 +110,7 @@ async def recognized(
         for begin in range(0, len(sound), SAMPLE_RATE_HZ // 10):
             yield sound[begin : begin + SAMPLE_RATE_HZ // 10]
 
-    *_, last = [hypothesis async for hypothesis in recognize_in(recognizer, stream(), expected)]
+    *_, last = [hypothesis async for hypothesis in recognize_expecting(recognizer, stream(), expected)]
     return last
 
 
@@ -156,7 +162,7 @@ class SwitchingCall:
     async def turn(self, language: str, text: str, sound: Samples, turns: Turns) -> None:
         """Take a turn, and count it. text: "" if unknown."""
         began = time.process_time()
-        heard = await recognized(self.detecting, sound, ExpectedLanguage(self.following.code))
+        heard = await recognized(self.detecting, sound, ExpectedSpeech(self.following.code))
         turns.detecting_s += time.process_time() - began
         began = time.process_time()
         own = await recognized(self.of_one[language], sound)

@@ -104,6 +104,8 @@ class CallSettings:
     backchannels: calls in which the agent shows with a short "mhm" that it listens.
     language: ISO 639 code of the language in force, "" if the call serves only the configured one.
     fixed_language: the one that the client has set, "" to follow the caller.
+    likely_phrases: words and names that the client expects in the caller's speech, as they should be written.
+    likely_words: the same with less weight, from a text of the client's.
     """
 
     instructions: str
@@ -134,6 +136,8 @@ class CallSettings:
     prompts: dict[str, dict[str, str]] = field(default_factory=dict, metadata=LOGGED_IF_SET)
     language: str = field(default="", metadata=LOGGED_IF_SET)
     fixed_language: str = field(default="", metadata=LOGGED_IF_SET)
+    likely_phrases: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
+    likely_words: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
     @property
     def prompt_instructions(self) -> str:

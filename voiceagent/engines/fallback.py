@@ -17,14 +17,15 @@ import structlog
 
 from audio.pcm import Samples
 from audio.recognizers import (
+    NOTHING_EXPECTED,
     SAMPLE_RATE_HZ,
-    ExpectedLanguage,
+    ExpectedSpeech,
     Flush,
     Hypothesis,
     Recognizer,
     RecognizerError,
     in_pieces,
-    recognize_in,
+    recognize_expecting,
 )
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 from audio.resample import Resampler
@@ -144,11 +145,11 @@ class FallbackRecognizer(_FallbackEngine[Recognizer]):
     in time.
     """
 
-    takes_language = True
-    """Each engine gets the language if it has several."""
+    takes_expected = True
+    """Each engine gets what is expected, as far as it uses it."""
 
     async def recognize(
-        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedLanguage | None = None
+        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedSpeech = NOTHING_EXPECTED
     ) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance with the primary or the fallback. Raises RecognizerError."""
         async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _WAITING_PIECES) as ahead:
@@ -178,14 +179,14 @@ class FallbackRecognizer(_FallbackEngine[Recognizer]):
 class _RecordedUtterance:
     """Audio of one utterance, kept so that another engine can recognize it from its beginning.
 
-    limit_s: time limit for the answer to a flush; None for no limit. expected: see `recognize_in`.
+    limit_s: time limit for the answer to a flush; None for no limit. expected: see `recognize_expecting`.
     """
 
     def __init__(
         self,
         ahead: LookAheadBuffer[Samples | Flush],
         limit_s: float | None,
-        expected: ExpectedLanguage | None,
+        expected: ExpectedSpeech,
     ) -> None:
         self.limit_s = limit_s
         self._expected = expected
@@ -197,7 +198,7 @@ class _RecordedUtterance:
 
     async def recognize_with(self, recognizer: Recognizer) -> AsyncGenerator[Hypothesis, None]:
         """Yield an engine's hypotheses of the whole utterance. Raises RecognizerError, TimeoutError."""
-        async with aclosing(recognize_in(recognizer, self._sound(), self._expected)) as hypotheses:
+        async with aclosing(recognize_expecting(recognizer, self._sound(), self._expected)) as hypotheses:
             while True:
                 try:
                     async with PauseTolerantTimeout() as self._timeout:

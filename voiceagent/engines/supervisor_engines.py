@@ -12,12 +12,13 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import (
+    NOTHING_EXPECTED,
     SAMPLE_RATE_HZ,
-    ExpectedLanguage,
+    ExpectedSpeech,
     Flush,
     Hypothesis,
     RecognizerError,
-    recognize_in,
+    recognize_expecting,
 )
 from audio.synthesizers import (
     Speech,
@@ -79,9 +80,9 @@ def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
     """Return the RPC services of the engines. language: of the agents."""
 
     def recognize(
-        expected: ExpectedLanguage | None, sound: AsyncGenerator[Any, None]
+        expected: ExpectedSpeech, sound: AsyncGenerator[Any, None]
     ) -> AsyncGenerator[Hypothesis, None]:
-        return recognize_in(engines.recognizer, sound, expected)
+        return recognize_expecting(engines.recognizer, sound, expected)
 
     def generate(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
         return prioritize_first_deltas(engines.llm.generate(request), new_fragmenter(language))
@@ -111,8 +112,8 @@ def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
 class SupervisorRecognizer:
     """RPC client of the supervisor's recognizer."""
 
-    takes_language = True
-    """The supervisor's recognizer gets the language if it has several."""
+    takes_expected = True
+    """The supervisor's recognizer gets what is expected, as far as it uses it."""
 
     def __init__(self, supervisor: RpcConnection) -> None:
         self._supervisor = supervisor
@@ -124,7 +125,7 @@ class SupervisorRecognizer:
         """Do nothing: the supervisor closes it."""
 
     async def recognize(
-        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedLanguage | None = None
+        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedSpeech = NOTHING_EXPECTED
     ) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
         with _convert_errors(RecognizerError):

@@ -13,7 +13,7 @@ from audio.detection.smart_turn import MAX_TURN_S
 from audio.interruption import reaches
 from audio.loudness import VoiceReturn
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, ExpectedLanguage, Flush, Spelling
+from audio.recognizers import SAMPLE_RATE_HZ, ExpectedSpeech, Flush, Spelling
 from audio.speech_events import InterruptionCandidate, SpeechEvent, SpeechPaused, SpeechResumed
 from voiceagent.conversation.events import (
     CallerWoke,
@@ -343,7 +343,7 @@ class Listener:
             self._hearing.recognizer,
             weak_callback(self._recognized),
             self._monitor.fault,
-            _expected_language(self._settings),
+            _expected_speech(self._settings),
         )
         # from before the detected voice: "s" and "f" begin too softly to be voiced
         recognition.push(self._since(max(at_s - padding_s, not_before_s)))
@@ -360,7 +360,7 @@ class Listener:
             self._hearing.recognizer,
             weak_callback(self._recognized),
             self._monitor.fault,
-            _expected_language(self._settings),
+            _expected_speech(self._settings),
         )
         self._recognitions[item_id] = recognition
         recognition.push(sound)
@@ -447,6 +447,8 @@ class Listener:
         await until_stopped(tasks)
 
 
-def _expected_language(settings: CallSettings) -> ExpectedLanguage | None:
-    """Return the language of the next utterance; None if the call has only one."""
-    return ExpectedLanguage(settings.language, bool(settings.fixed_language)) if settings.language else None
+def _expected_speech(settings: CallSettings) -> ExpectedSpeech:
+    """Return what the settings say of the next utterance."""
+    return ExpectedSpeech(
+        settings.language, bool(settings.fixed_language), settings.likely_phrases, settings.likely_words
+    )

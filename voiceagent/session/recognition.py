@@ -9,13 +9,14 @@ from contextlib import aclosing
 
 from audio.pcm import Samples
 from audio.recognizers import (
+    NOTHING_EXPECTED,
     SAMPLE_RATE_HZ,
-    ExpectedLanguage,
+    ExpectedSpeech,
     Flush,
     Hypothesis,
     Recognizer,
     RecognizerError,
-    recognize_in,
+    recognize_expecting,
 )
 from voiceagent.conversation.events import Event, RecognitionFailed, TranscriptChanged
 from voiceagent.conversation.turn.seam import divide
@@ -31,8 +32,8 @@ class TurnRecognition:
 
     After a false end of turn it may continue as the recognition of the turn that resumes this one.
 
-    fault: called with unexpected exceptions. expected: see `recognize_in`. pushed_to: sample of the call up
-    to which audio was pushed, set when the turn ends.
+    fault: called with unexpected exceptions. expected: see `recognize_expecting`. pushed_to: sample of the
+    call up to which audio was pushed, set when the turn ends.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class TurnRecognition:
         recognizer: Recognizer,
         post: Callable[[Event], None],
         fault: Callable[[str, BaseException], None],
-        expected: ExpectedLanguage | None = None,
+        expected: ExpectedSpeech = NOTHING_EXPECTED,
     ) -> None:
         self.item_id = item_id
         self.pushed_to = 0
@@ -91,7 +92,9 @@ class TurnRecognition:
     async def _recognize(self) -> None:
         enter_work(turn=self.item_id, response="")
         try:
-            async with aclosing(recognize_in(self._recognizer, self._take(), self._expected)) as hypotheses:
+            async with aclosing(
+                recognize_expecting(self._recognizer, self._take(), self._expected)
+            ) as hypotheses:
                 async for hypothesis in hypotheses:
                     self.awaited -= hypothesis.settled
                     self._post(self._changed(hypothesis))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from audio.recognizers import ExpectedLanguage, LanguageProbabilities
+from audio.recognizers import ExpectedSpeech, LanguageProbabilities
 
 EXPECTED_FACTOR = 3.0
 """Factor on the probability of the expected language: short words sound alike in several."""
@@ -26,9 +26,9 @@ class UtteranceLanguage:
         expected: None if nothing is known of the utterance.
     """
 
-    def __init__(self, languages: Sequence[str], expected: ExpectedLanguage | None) -> None:
+    def __init__(self, languages: Sequence[str], expected: ExpectedSpeech | None) -> None:
         self._languages = tuple(languages)
-        self._expected = expected.code if expected is not None and expected.code in languages else ""
+        self._expected = expected.language if expected is not None and expected.language in languages else ""
         self.code = self._expected or self._languages[0]
         self.probabilities: LanguageProbabilities = ()
         self.settled = len(self._languages) == 1 or bool(

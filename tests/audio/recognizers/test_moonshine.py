@@ -16,7 +16,14 @@ from shipped_models import ADAPTER
 from sounds import chunks, recognized, said
 
 from audio.pcm import AudioFormat, Samples, decode, encode
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
+from audio.recognizers import (
+    NOTHING_EXPECTED,
+    SAMPLE_RATE_HZ,
+    ExpectedSpeech,
+    Flush,
+    RecognizerError,
+    recognize_expecting,
+)
 from audio.recognizers.decoding.growing_window import last_pause
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import Correction, write_corrections
@@ -228,6 +235,35 @@ def test_speech_about_other_things_is_heard_as_without_phrases(
     assert with_cards.tokens == model.transcribe(sound, [], Event()).tokens
 
 
+async def test_phrases_of_a_call_are_heard_in_that_call_alone() -> None:
+    recognizer = MoonshineRecognizer()
+    await recognizer.start()
+    sound = recorded("cards_002.wav", 16_000)
+    texts = []
+    for expected in (ExpectedSpeech(phrases=("clubs",)), NOTHING_EXPECTED):
+        heard = recognize_expecting(recognizer, chunks(sound, Flush()), expected)
+        texts.append([hypothesis async for hypothesis in heard][-1].text)
+    await recognizer.close()
+    assert texts == ["Four queen of clubs.", "Four queen of gloves."]
+
+
+def test_phrases_of_a_call_add_to_those_of_the_server(tmp_path: Path) -> None:
+    sound = recorded("cards_002.wav", 16_000)
+    (cards := tmp_path / "cards.txt").write_text("queen of clubs\n")
+    model = LoadedModel(None, cards, 0.3)
+    (segment,) = model.open_in(ExpectedSpeech(phrases=("hearts",)))(sound, "", Event())
+    assert segment.text == "Four queen of clubs."
+
+
+def test_a_number_is_expected_beside_the_phrases_of_a_call(model: LoadedModel) -> None:
+    sound = recorded("numbers.wav", 16_000)
+    flush, expected = Flush(number=True), ExpectedSpeech(phrases=("clubs",))
+    with_phrases = model.open_in(expected)(sound, "", Event(), flush)
+    assert [segment.text for segment in with_phrases] == [
+        segment.text for segment in model.open()(sound, "", Event(), flush)
+    ]
+
+
 def test_words_of_the_agent_are_heard_among_what_sounds_alike() -> None:
     sound = recorded("cards_002.wav", 16_000)
     words = ("queen of clubs", "clubs")
@@ -249,11 +285,10 @@ def test_goodbye_is_likely_with_any_phrases_or_words_of_an_agent(tmp_path: Path,
 
 def test_common_words_of_the_agent_change_nothing(model: LoadedModel) -> None:
     common = LoadedModel(None, weight=0.3, words=("room", "night", "book"))
-    assert common.expected is not None and common.expected.names is not None
-    assert (
-        common.expected.names.tokens_in(model.transcribe(recorded("jfk.wav", 16_000), [], Event()).tokens)
-        == 0
-    )
+    free = common.phrases.of_server.free
+    assert free is not None and free.names is not None
+    heard = model.transcribe(recorded("jfk.wav", 16_000), [], Event())
+    assert free.names.tokens_in(heard.tokens) == 0
 
 
 @pytest.mark.parametrize("number", ["Four.", "Zero.", "Three.", "Seven."])
@@ -289,9 +324,9 @@ def test_to_the_phrases_an_end_is_likely_anywhere(tmp_path: Path) -> None:
     model = LoadedModel(None, cards, 0.5)
     numbers = numbers_of(model.vocabulary)
     beginning = [BEGIN, *tokens_of("Four", numbers), *tokens_of("queen", numbers)]
-    assert model.expected is not None
-    assert model.expected.sentences is not None
-    end, other = model.expected.sentences.logarithms(beginning, [END, *tokens_of("Four", numbers)[:1]])
+    free = model.phrases.of_server.free
+    assert free is not None and free.sentences is not None
+    end, other = free.sentences.logarithms(beginning, [END, *tokens_of("Four", numbers)[:1]])
     assert end > math.log(0.1) > other
 
 

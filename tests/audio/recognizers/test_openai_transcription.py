@@ -12,7 +12,7 @@ from openai import AsyncOpenAI
 from sounds import chunks, recognized
 from speech_api import KEY, SpeechApi, serving
 
-from audio.recognizers import Flush, RecognizerError
+from audio.recognizers import ExpectedSpeech, Flush, RecognizerError, recognize_expecting
 from audio.recognizers.openai_transcription import OpenAITranscription
 from audio.wav import wav_bytes
 
@@ -47,6 +47,14 @@ async def test_the_growing_utterance_is_sent_again_with_what_is_asked_for(api: S
     assert [hypothesis.text for hypothesis in hypotheses if hypothesis.settled] == ["2 seconds", "4 seconds"]
     wanted = {"model": "whisper-1", "response_format": "json", "language": "de"}
     assert all(request == wanted for request in api.requests)
+
+
+async def test_phrases_of_the_call_are_in_the_prompt(api: SpeechApi) -> None:
+    expected = ExpectedSpeech(phrases=("Zyntara", "Oak Hollow"), words=("booking",))
+    async with hearing(api) as recognizer:
+        async for _ in recognize_expecting(recognizer, chunks(SOUND, Flush()), expected):
+            pass
+    assert {request["prompt"] for request in api.requests} == {"Zyntara, Oak Hollow, booking"}
 
 
 async def test_the_openai_sdk_is_answered_the_same_by_this_server(api: SpeechApi) -> None:

@@ -12,7 +12,7 @@ from scripted_llm import ScriptedLlm
 from typed_call import Deaf
 
 from audio.pcm import Samples
-from audio.recognizers import ExpectedLanguage, Flush, Hypothesis, LanguageProbabilities
+from audio.recognizers import ExpectedSpeech, Flush, Hypothesis, LanguageProbabilities
 from audio.synthesizers import Speech
 from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from llmcore.engine import LlmError
@@ -45,14 +45,14 @@ class Mouth(Deaf):
 class Ears:
     """A recognizer of several languages that understands the next transcript of a list."""
 
-    takes_language = True
+    takes_expected = True
 
     def __init__(self, *transcripts: tuple[str, LanguageProbabilities]) -> None:
         self.transcripts = list(transcripts)
-        self.expected: list[ExpectedLanguage | None] = []
+        self.expected: list[ExpectedSpeech | None] = []
 
     async def recognize(
-        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedLanguage | None = None
+        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedSpeech | None = None
     ) -> AsyncGenerator[Hypothesis, None]:
         self.expected.append(expected)
         text, languages = self.transcripts.pop(0)
@@ -116,7 +116,7 @@ async def test_recognizer_expects_the_language_of_the_turn_before() -> None:
         session.handle(ev.InputCommitted())
         await client.until(lambda n=number: len(finals(client)) > n)
     await session.close("the caller hung up")
-    assert ears.expected == [ExpectedLanguage("en"), ExpectedLanguage("de")]
+    assert ears.expected == [ExpectedSpeech("en"), ExpectedSpeech("de")]
 
 
 async def test_language_that_the_client_fixes_is_fixed_for_the_recognizer() -> None:
@@ -128,7 +128,22 @@ async def test_language_that_the_client_fixes_is_fixed_for_the_recognizer() -> N
     await client.until(lambda: bool(finals(client)))
     assert session.language == "de"
     await session.close("the caller hung up")
-    assert ears.expected == [ExpectedLanguage("de", fixed=True)]
+    assert ears.expected == [ExpectedSpeech("de", fixed=True)]
+
+
+async def test_recognizer_expects_the_phrases_that_the_client_sets_from_then_on() -> None:
+    ears, client = Ears(("Hello.", ()), ("Zyntara.", ())), FakeClient()
+    services = await call_services(ears, ScriptedLlm(["Ja.", "Ja."]), Mouth())
+    session = Session("call_1", services, replace(services.settings, turn_detection=None), client)
+    session.begin()
+    phrases = {"likely_phrases": ("Zyntara",), "likely_words": ("bookings",)}
+    for number, changes in enumerate(({}, phrases)):
+        session.handle(ev.SettingsChanged(replace(session.settings, **changes)))
+        session.hear(np.zeros(24_000, np.int16))
+        session.handle(ev.InputCommitted())
+        await client.until(lambda n=number: len(finals(client)) > n)
+    await session.close("the caller hung up")
+    assert ears.expected == [None, ExpectedSpeech(phrases=("Zyntara",), words=("bookings",))]
 
 
 async def test_call_in_one_language_passes_no_language_on() -> None:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from weakref import ref
 
@@ -25,14 +24,10 @@ from voiceagent.transports.connection import Ending
 from voiceagent.transports.telephony.control import CallControl, ControlError
 from voiceagent.transports.telephony.key_sender import KeySender
 from voiceagent.transports.telephony.line_tools import LineTools
+from voiceagent.transports.telephony.outbound.colleague import BRIEFED, Colleague
 from voiceagent.transports.telephony.outbound.dialer import Dialer
 from voiceagent.transports.telephony.outbound.greeting_listener import GreetingListener
-from voiceagent.transports.telephony.outbound.warm_transfer import (
-    BRIEFED,
-    GREETING_S,
-    Briefing,
-    WarmTransfer,
-)
+from voiceagent.transports.telephony.outbound.warm_transfer import Briefing, WarmTransfer
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import Control
 from voiceagent.transports.telephony.stream.arrival import ReorderBuffer
@@ -119,8 +114,11 @@ class PhoneCall:
         self._order = ReorderBuffer()
         self._keypad = Keypad()
         self._inband: InbandKeys | None = None
-        self._greeting = GreetingListener(call_id) if line.outbound is not None else None
-        self._briefing_task: asyncio.Task[None] | None = None
+        outbound = line.outbound is not None and line.briefing is None
+        self._greeting = GreetingListener(call_id) if outbound else None
+        self._colleague: Colleague | None = None
+        if line.briefing is not None:
+            self._colleague = Colleague(call_id, line.briefing.call.brief, weak_callback(call.post))
         self._push_audio: Callable[[Samples], None] = call.hear
         self._input_format = call.settings.input_format  # that of the stream, once it has started
         self._passed_over = self._keys = 0
@@ -152,10 +150,9 @@ class PhoneCall:
         self._start_timer.cancel()
         if self._entry_timer is not None:
             self._entry_timer.cancel()
-        if self._greeting is not None:
-            self._greeting.close()
-        if self._briefing_task is not None:
-            self._briefing_task.cancel()
+        for listener in (self._greeting, self._colleague):
+            if listener is not None:
+                listener.close()
 
     async def hang_up(self, ending: Ending) -> None:
         """Hang up through the provider's API and, where the protocol has one, by a message on the stream. A
@@ -222,40 +219,33 @@ class PhoneCall:
         if self._line.tools:
             self._call.offer(line.offered())
         self._start_timer.cancel()
-        if self._line.briefing is not None:
-            self._begin_briefing(self._line.briefing)
+        if self._colleague is not None and self._line.briefing is not None:
+            self._begin_briefing(self._colleague, self._line.briefing)
             return
         self._call.begin()
         if self._greeting is not None and self._greeting.wanted:
             self._listen_to_greeting(self._greeting)
 
-    def _begin_briefing(self, briefing: Briefing) -> None:
+    def _begin_briefing(self, colleague: Colleague, briefing: Briefing) -> None:
         """Begin the call with a colleague, who is briefed once their greeting was heard."""
         self._call.begin(greet=False)
         self._call.post(ev.TurnsClaimed(True))  # the colleague's words need no answer of the model
-        if self._greeting is not None:
-            self._greeting.start()
-            self._listen_to_greeting(self._greeting)
-            briefed = self._brief(briefing, self._greeting)
-            self._briefing_task = asyncio.create_task(briefed, name="brief the colleague")
+        self._client.on_other = colleague.on_notification
+        self._push_audio = weak_callback(self._hear_colleague)
+        colleague.start(briefing, weak_callback(self._on_machine))
 
     def _listen_to_greeting(self, greeting: GreetingListener) -> None:
         self._client.on_other = greeting.on_notification
         self._push_audio = weak_callback(self._hear_greeting)
 
-    async def _brief(self, briefing: Briefing, greeting: GreetingListener) -> None:
-        """Speak the brief if a person answered, and end the call if it is a machine."""
-        kind: AnsweredBy | None = "voicemail"
-        with suppress(TimeoutError):
-            async with asyncio.timeout(GREETING_S):
-                kind = await greeting.kind()
-        greeting.close()
-        if kind == "person":
-            self._call.post(ev.SpeechRequested(briefing.call.brief, interruptible=False))
-            self._call.post(ev.HangUpRequested(BRIEFED))
-        elif kind is not None:
-            await briefing.reject_machine()
-            self._end(Ending(f"a {kind} answered for the colleague", "agent_hung_up", 1000))
+    def _on_machine(self, kind: AnsweredBy) -> None:
+        """End the call to a colleague for whom a machine answered."""
+        self._end(Ending(f"a {kind} answered for the colleague", "agent_hung_up", 1000))
+
+    def _hear_colleague(self, samples: Samples) -> None:
+        self._call.hear(samples)
+        if self._colleague is not None:
+            self._colleague.push_audio(samples, self._call.settings.input_format.rate_hz)
 
     def _line_tools(self, started: Started) -> LineTools:
         rate_hz, mute = started.output_format.rate_hz, weak_callback(self._mute_keys)
@@ -272,8 +262,7 @@ class PhoneCall:
         outbound = self._line.outbound
         if outbound is not None:
             briefing = self._line.briefing is not None
-            answer = None if briefing else self._greeting
-            outbound = replace(outbound, answer=answer, briefing=briefing)
+            outbound = replace(outbound, answer=self._greeting, briefing=briefing)
         dialer, provider = self._line.dialer, self._line.provider
         if self._control is not None and dialer is not None and provider in dialer.table.numbers:
             self._warm = WarmTransfer(dialer, provider, started.call_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.recognizers import ExpectedLanguage
+from audio.recognizers import ExpectedSpeech
 from audio.recognizers.decoding.utterance_language import UtteranceLanguage
 
 LANGUAGES = ("en", "de", "es")
@@ -25,14 +25,14 @@ def test_only_languages_in_question_are_chosen(detected: list[tuple[str, float]]
 
 
 def test_expected_language_wins_an_unclear_detection() -> None:
-    for expected, decoded in ((None, "de"), (ExpectedLanguage("en"), "en")):
+    for expected, decoded in ((None, "de"), (ExpectedSpeech("en"), "en")):
         language = UtteranceLanguage(LANGUAGES, expected)
         language.observe([("de", 0.6), ("en", 0.4)], 0.5)
         assert language.code == decoded
 
 
 def test_clear_detection_wins_over_the_expected_language() -> None:
-    language = UtteranceLanguage(LANGUAGES, ExpectedLanguage("en"))
+    language = UtteranceLanguage(LANGUAGES, ExpectedSpeech("en"))
     language.observe([("de", 0.9), ("en", 0.1)], 0.5)
     assert language.code == "de" and dict(language.probabilities)["de"] == 0.9
 
@@ -46,9 +46,9 @@ def test_clear_detection_in_enough_audio_is_not_repeated() -> None:
 
 
 def test_fixed_language_needs_no_detection() -> None:
-    language = UtteranceLanguage(LANGUAGES, ExpectedLanguage("es", fixed=True))
+    language = UtteranceLanguage(LANGUAGES, ExpectedSpeech("es", fixed=True))
     assert (language.code, language.settled, language.probabilities) == ("es", True, ())
 
 
 def test_fixed_language_that_is_not_in_question_is_ignored() -> None:
-    assert not UtteranceLanguage(LANGUAGES, ExpectedLanguage("fr", fixed=True)).settled
+    assert not UtteranceLanguage(LANGUAGES, ExpectedSpeech("fr", fixed=True)).settled

@@ -100,14 +100,20 @@ class SemanticVad(Wire):
     interrupt_response: bool | None = None
 
 
+_Keyword = Annotated[str, Field(max_length=100)]
+
+
 class Transcription(Wire):
-    """Transcription settings. The server's recognizer is used, whatever model is named."""
+    """Transcription settings. The server's recognizer is used, whatever model is named.
+
+    prompt: text with words that the caller is likely to say. keywords: such words and names themselves.
+    """
 
     model: str | None = None
     language: str | None = None
     languages: Annotated[list[str], Field(fail_fast=True)] | None = None
     prompt: str | None = None
-    keywords: Annotated[list[str], Field(fail_fast=True)] | None = None
+    keywords: Annotated[list[_Keyword], Field(max_length=256, fail_fast=True)] | None = None
     delay: str | None = None
 
 

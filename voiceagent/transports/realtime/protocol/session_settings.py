@@ -2,8 +2,8 @@
 
 A missing field keeps its value. Null restores the value that the call began with, unless null has its own
 meaning in the protocol (`turn_detection`, `transcription`, `noise_reduction`). Hints without effect here (the
-transcription's model, noise reduction, tracing, truncation, reasoning) are accepted and shown as sent,
-because clients compare the session with their request.
+transcription's model and delay, noise reduction, tracing, truncation, reasoning) are accepted and shown as
+sent, because clients compare the session with their request.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
+from voiceagent.agents.vocabulary import vocabulary
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
@@ -181,6 +182,7 @@ def _input_changes(update: AudioInput, settings: CallSettings, defaults: CallSet
         changes["transcribe"] = update.transcription is not None
         if settings.language:  # of a call that serves several
             changes["fixed_language"] = _language_code(update.transcription)
+        changes |= _likely(update.transcription)
     if "turn_detection" in given:
         detection = update.turn_detection
         changes["turn_detection"] = detection and _merge_detection(detection, settings, defaults)
@@ -191,6 +193,16 @@ def _language_code(update: Transcription | None) -> str:
     """Return the ISO 639 code of the language that the client fixes, as "de" of "de-CH"; "" for none."""
     language = None if update is None else update.language
     return (language or "").partition("-")[0].lower()
+
+
+def _likely(update: Transcription | None) -> dict[str, tuple[str, ...]]:
+    """Return the phrases and words that the client expects in the caller's speech.
+
+    `prompt` is a free text: its names and longer words count, as those of an agent's instructions.
+    """
+    keywords = () if update is None else tuple(word.strip() for word in update.keywords or ())
+    words = () if update is None else vocabulary(update.prompt or "", ())
+    return {"likely_phrases": tuple(word for word in keywords if word), "likely_words": words}
 
 
 def _output_changes(update: AudioOutput, defaults: CallSettings) -> dict[str, Any]:

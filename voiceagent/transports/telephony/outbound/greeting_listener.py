@@ -23,13 +23,13 @@ MAX_BEEP_S = 25.0
 
 
 class GreetingListener:
-    """Listener to one call: an `Answer`."""
+    """Listener to one call: an `Answer`. screened: a screener has answered, and a person may follow."""
 
-    def __init__(self, call_id: str) -> None:
+    def __init__(self, call_id: str, screened: bool = False) -> None:
         self.wanted = False
         self._log = log.bind(call=call_id)
         self._loop = asyncio.get_running_loop()
-        self._greeting = Greeting()
+        self._greeting = Greeting(screened=screened)
         self._tones: SteadyToneDetector | None = None
         self._speaking = False
         self._timer: asyncio.TimerHandle | None = None

@@ -112,12 +112,6 @@ class WarmTransfer:
             await asyncio.sleep(1.0)
 
 
-GREETING_S = 15.0
-"""Longest greeting of a colleague. A voice that speaks on for longer without a turn's end is a recording."""
-BRIEFED = "the colleague was briefed"
-"""Reason with which a colleague's call hangs up after the brief. No other end connects the colleague."""
-
-
 @dataclass(frozen=True, slots=True)
 class Briefing:
     """The call of a colleague who is briefed."""

@@ -67,6 +67,18 @@ from session_updates import WEATHER, detection, input_, mistake, output, updated
             "16000: input should be 24000",
         ),
         (
+            input_(transcription={"keywords": ["x"] * 257}),
+            "invalid_value",
+            "session.audio.input.transcription.keywords",
+            "at most 256",
+        ),
+        (
+            input_(transcription={"keywords": ["x" * 101]}),
+            "invalid_value",
+            "session.audio.input.transcription.keywords[0]",
+            "at most 100",
+        ),
+        (
             input_(format={"type": "audio/opus"}),
             "invalid_value",
             "session.audio.input.format.type",

@@ -127,6 +127,27 @@ def test_a_transcription_is_shown_as_it_was_sent_with_null_for_the_rest() -> Non
     assert show_session("s", again)["audio"]["input"]["transcription"] is None
 
 
+def test_keywords_and_the_names_of_a_prompt_are_expected_of_the_caller() -> None:
+    prompt = "Bookings at Oak Hollow and the like."
+    settings = updated(**input_(transcription={"keywords": ["Zyntara", " ", "Mr. Quill "], "prompt": prompt}))
+    assert settings.likely_phrases == ("Zyntara", "Mr. Quill")
+    assert settings.likely_words == ("Oak Hollow", "Bookings", "Hollow", "like")
+    shown = show_session("s", settings)["audio"]["input"]["transcription"]
+    assert (shown["keywords"], shown["prompt"]) == (["Zyntara", " ", "Mr. Quill "], prompt)
+
+
+@pytest.mark.parametrize("transcription", [None, {"model": "whisper-1"}])
+def test_a_transcription_without_keywords_takes_them_back(transcription: dict[str, str] | None) -> None:
+    settings = updated(**input_(transcription={"keywords": ["Zyntara"], "prompt": "Bookings."}))
+    settings = updated(settings, **input_(transcription=transcription))
+    assert (settings.likely_phrases, settings.likely_words) == ((), ())
+
+
+def test_an_update_of_other_fields_keeps_the_keywords() -> None:
+    settings = updated(**input_(transcription={"keywords": ["Zyntara"]}))
+    assert updated(settings, instructions="Be brief.").likely_phrases == ("Zyntara",)
+
+
 def test_a_voice_is_shown_as_it_was_sent_until_an_agent_brings_its_own() -> None:
     settings = updated(**output(voice={"id": "voice_1"}))
     assert show_session("s", settings)["audio"]["output"]["voice"] == {"id": "voice_1"}

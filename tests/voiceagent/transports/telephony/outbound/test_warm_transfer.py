@@ -18,10 +18,10 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.events import HangUpRequested, KeyPressed, SpeechRequested, TurnsClaimed
 from voiceagent.conversation.history import MessageItem
 from voiceagent.session.agent import TransferFailed
-from voiceagent.transports.telephony import phone_call
+from voiceagent.transports.telephony.outbound import colleague as colleague_module
+from voiceagent.transports.telephony.outbound.colleague import BRIEFED
 from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
 from voiceagent.transports.telephony.outbound.store import OutboundStore
-from voiceagent.transports.telephony.outbound.warm_transfer import BRIEFED
 
 BRIEF = "Ann calls about order 17, which is late."
 CONNECTS = {"twilio": "<Conference", "telnyx": "bridge", "plivo": "conference", "vonage": "conversation"}
@@ -203,12 +203,23 @@ async def test_a_machine_that_answers_for_the_colleague_is_not_briefed(
 async def test_a_voice_that_never_pauses_is_a_machine_s(
     server: OutboundServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(phone_call, "GREETING_S", 0.3)
+    monkeypatch.setattr(colleague_module, "GREETING_S", 0.3)
     async with transferring(server) as (_, _, transfer), answered(server) as (_, call):
         call.client.notify(notify.NotifySpeechStarted("item", 0.0))
         with pytest.raises(TransferFailed) as failed:
             await asyncio.wait_for(transfer, 10)
         assert failed.value.reason == "voicemail"
+
+
+async def test_the_person_behind_a_screener_is_briefed(server: OutboundServer) -> None:
+    async with transferring(server) as (_, _, transfer), answered(server) as (colleague, call):
+        speak(call, "Please state your name and the reason for your call.", 4.0)
+        await colleague.until(lambda: len(call.posted) == 2)
+        assert call.posted[1] == SpeechRequested(BRIEF, interruptible=False), "the screener's answer"
+        speak(call, "Hello?")
+        await colleague.until(lambda: len(call.posted) == 4)
+        assert call.posted[2:] == [SpeechRequested(BRIEF, interruptible=False), HangUpRequested(BRIEFED)]
+        assert not transfer.done()
 
 
 async def test_a_call_that_the_provider_refuses_is_a_failed_transfer(server: OutboundServer) -> None:

@@ -134,15 +134,28 @@ _ASKS_BACK = re.compile(
     r"|what(?:'s| is) (?:this|it) (?:about|regarding)|is (?:this|it) (?:urgent|about)\b[\w' ]*)$"
 )
 """A question to the caller at the end of what people say for a person who is not there."""
+_WAIT = _any_of(
+    r"hold",
+    r"stay on the line",
+    r"(?:one|just a|a) (?:moment|second|sec|minute)",
+    r"please wait",
+    r"(?:let me|i'll|i will|we'll) (?:check|see|ask|let|try|connect|put)",
+    r"(?:connecting|transferring|checking)",
+    r"(?:thank you|thanks|got it|okay thanks)$",
+)
+"""Words with which a screener asks the caller to wait for the person behind it."""
 _FOR_MACHINES = _any_of(r"(?:after|at|wait for) the (?:tone|beep|signal)", r"leave", r"reached", r"record")
+
+
+_PUNCTUATION = re.compile(r"[^\w' ]")
 
 
 def kind_of_words(words: str, length_s: float) -> AnsweredBy | None:
     """Return the kind of answer by its words; None if more words may follow that decide. length_s: from the
     beginning of the first word to the end of the last.
     """
-    text = " ".join(words.lower().replace("\u2019", "'").replace("-", " ").split())
-    plain = re.sub(r"[^\w' ]", "", text)
+    text = _normalized(words)
+    plain = _PUNCTUATION.sub("", text)
     if _SCREENER.search(plain):
         return "screener"
     voicemail = _VOICEMAIL.search(plain) is not None
@@ -152,18 +165,34 @@ def kind_of_words(words: str, length_s: float) -> AnsweredBy | None:
         return "person"
     if voicemail:
         return "voicemail"
-    asks = text.rstrip("\"' ").endswith("?") or _QUESTION.search(plain) is not None
-    if length_s >= (LONG_QUESTION_S if asks else LONG_GREETING_S):
+    if length_s >= (LONG_QUESTION_S if _asks(text, plain) else LONG_GREETING_S):
         return "voicemail"
     if _QUESTION.search(plain) or len(plain.split()) <= SHORT_WORDS:
         return "person"
     return None
 
 
+def asks_to_wait(words: str) -> bool:
+    """Return True if these words, from a screener, ask for patience. A question is a person's."""
+    text = _normalized(words)
+    plain = _PUNCTUATION.sub("", text)
+    return _WAIT.search(plain) is not None and not _asks(text, plain) and not _VOICEMAIL.search(plain)
+
+
+def _normalized(words: str) -> str:
+    return " ".join(words.lower().replace("\u2019", "'").replace("-", " ").split())
+
+
+def _asks(text: str, plain: str) -> bool:
+    """Return True for a question. text: normalized words. plain: the same without punctuation."""
+    return text.rstrip("\"' ").endswith("?") or _QUESTION.search(plain) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Greeting:
     """The greeting at the other end so far. words: final transcripts. spoken_s: length of its turns, without
-    the pauses between them. spoken: a voice was heard. beeped: a beep was heard.
+    the pauses between them. spoken: a voice was heard. beeped: a beep was heard. screened: a screener has
+    answered before, so that requests to wait are its own.
     """
 
     words: str = ""
@@ -171,6 +200,7 @@ class Greeting:
     spoken: bool = False
     beeped: bool = False
     kind: AnsweredBy | None = None
+    screened: bool = False
 
     def on_voice(self) -> Greeting:
         """Handle the beginning of a turn."""
@@ -178,6 +208,8 @@ class Greeting:
 
     def on_turn(self, words: str, length_s: float) -> Greeting:
         """Handle a turn with its transcript. It may decide."""
+        if self.screened and asks_to_wait(words):
+            return self
         heard = replace(self, words=f"{self.words} {words}".strip(), spoken_s=self.spoken_s + length_s)
         if self.kind is not None or not heard.words:
             return heard
@@ -194,5 +226,9 @@ class Greeting:
                 return self
 
     def on_silence(self) -> Greeting:
-        """Handle silence after which no more words are expected: it is a person, if nothing has decided."""
+        """Handle silence after which no more words are expected: it is a person, if nothing has decided.
+        Behind a screener only words decide.
+        """
+        if self.screened and not self.words:
+            return self
         return replace(self, kind=self.kind or "person")
