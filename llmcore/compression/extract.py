@@ -1,37 +1,63 @@
-"""Extractive summary of old turns without a model: the sentences with names, numbers and dates."""
+"""Extractive summary of old turns without a model: the sentences with names, numbers and dates, and what
+else the caller stated.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from dataclasses import dataclass
 
 from llmcore.compression.summary import MAX_PHRASES, OldTurns
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
 _SPEAKERS = {"user": "Caller", "assistant": "You"}
+_STATEMENT_WORDS = 4
+"""Minimum words of a statement that is kept though it has no fact: "Thank you." is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A sentence of the extract. speaker: "" for a sentence of the summary before."""
+
+    speaker: str
+    sentence: str
+    has_fact: bool
 
 
 def extract(turns: OldTurns, max_characters: int) -> str:
-    """Return the sentences with facts in their order, labelled by speaker; "" if there are none.
+    """Return the sentences with facts, and the caller's other statements, in their order and labelled by
+    speaker; "" if there are none.
 
-    Beyond `max_characters` the agent's sentences are dropped first, then the oldest. Facts of the agent that
-    the system prompt states are left out.
+    Beyond `max_characters` statements without facts are dropped first, then the agent's sentences, then the
+    oldest. Facts of the agent that the system prompt states are left out.
     """
     # newest first, and few: each sentence is searched for all of them
     phrases = list(dict.fromkeys(fact.phrase for fact in reversed(turns.facts())))[:MAX_PHRASES]
-    lines: list[tuple[str, str]] = [("", sentence) for sentence in _sentences(turns.earlier)]
-    for message in turns.said:
-        if message.role not in _SPEAKERS:
+    said = [("", turns.earlier)]
+    said += [(_SPEAKERS.get(message.role, ""), message.content) for message in turns.said]
+    lines = []
+    for number, (speaker, text) in enumerate(said):
+        if number and not speaker:
             continue
-        for sentence in _sentences(message.content):
-            if any(phrase in sentence for phrase in phrases):
-                lines.append((_SPEAKERS[message.role], sentence))
+        for sentence in _sentences(text):
+            has_fact = any(phrase in sentence for phrase in phrases)
+            if has_fact or not number or (speaker == _SPEAKERS["user"] and _is_statement(sentence)):
+                lines.append(_Line(speaker, sentence, has_fact))
     return _fit(list(dict.fromkeys(lines)), max_characters)
 
 
-def _fit(lines: list[tuple[str, str]], max_characters: int) -> str:
+def _is_statement(sentence: str) -> bool:
+    return not sentence.endswith("?") and len(sentence.split()) >= _STATEMENT_WORDS
+
+
+def _fit(lines: list[_Line], max_characters: int) -> str:
     """Join the lines, dropping as many as needed."""
-    drop_order = sorted(range(len(lines)), key=lambda index: lines[index][0] != "You")
+
+    def worth(index: int) -> tuple[bool, bool]:
+        return lines[index].has_fact, lines[index].speaker != _SPEAKERS["assistant"]
+
+    drop_order = sorted(range(len(lines)), key=worth)
 
     def without(count: int) -> str:
         dropped = set(drop_order[:count])
@@ -45,11 +71,12 @@ def _sentences(text: str) -> list[str]:
     return [sentence for sentence in _SENTENCE_END.split(text.strip()) if sentence]
 
 
-def _join(lines: list[tuple[str, str]]) -> str:
+def _join(lines: list[_Line]) -> str:
     """Join the lines, naming the speaker at each change."""
     parts: list[str] = []
     speaker = ""
-    for who, sentence in lines:
-        parts.append(f"{who}: {sentence}" if who and who != speaker else sentence)
-        speaker = who
+    for line in lines:
+        named = line.speaker and line.speaker != speaker
+        parts.append(f"{line.speaker}: {line.sentence}" if named else line.sentence)
+        speaker = line.speaker
     return " ".join(parts)

@@ -44,6 +44,8 @@ from llmcore.text.tool_calls import (
 _EVENT = "data: "
 _LIKELIEST = 64
 """Tokens whose probabilities are asked for in one place."""
+_SPOKEN = r"""root ::= [ \n]* ("<think>" | [^ \n<{\x5B`]) [^\x00]*"""
+"""Grammar of a reply that does not begin with a tool call."""
 _SUREST = 1000.0
 _LEAST = -20.0
 """Log probability of an end that is not among these."""
@@ -158,6 +160,9 @@ class LlamaCppLlm:
         """
         loaded = self._model()
         body = _body(request, loaded.chat.prompt(request))
+        if request.tools and request.tool_choice == "none":
+            # a call would be dropped, and the caller hear nothing: small models repeat the one before
+            body["grammar"] = _SPOKEN
         if not forces_a_call(request):
             return body, ReplyText(loaded, request)
         opening = [] if request.tool_choice == "required" else loaded.chat.call_opening(request)

@@ -7,10 +7,10 @@ up. So the configuration may say at which words a tool must be called.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from llmcore.engine import Request
+from llmcore.engine import Message, Request
 
 
 class DemandedTools:
@@ -28,14 +28,25 @@ class DemandedTools:
     def apply(self, request: Request) -> Request:
         """Return the request with the tool that the caller's newest words demand, if it is offered.
 
-        A request whose last message is no user's, or that names its own choice, stays as it is.
+        After its result the choice is "none": the caller asked for no other tool, but words of the result
+        may. A request that names its own choice stays as it is.
         """
-        if request.tool_choice != "auto" or not request.messages or request.messages[-1].role != "user":
-            return request
-        name = self.tool_for(request.messages[-1].content)
+        turn = _turn(request.messages)
+        name = self.tool_for(turn[0].content) if turn and request.tool_choice == "auto" else None
         if name is None or all(tool.name != name for tool in request.tools):
             return request
-        return replace(request, tool_choice=name)
+        if len(turn) == 1:
+            return replace(request, tool_choice=name)
+        called = any(call.name == name for message in turn for call in message.tool_calls)
+        return replace(request, tool_choice="none") if called else request
+
+
+def _turn(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return the caller's newest message and all after it; none if the caller has said nothing."""
+    for start in reversed(range(len(messages))):
+        if messages[start].role == "user":
+            return messages[start:]
+    return ()
 
 
 def _compiled(name: str, pattern: str) -> re.Pattern[str]:

@@ -166,7 +166,7 @@ class HistoryConfig(Section):
     """Longest summary."""
     summaries: Literal["model", "extract"] = "model"
     """Source of summaries: "model" uses the LLM while no caller waits for it; "extract" takes the sentences
-    with names, numbers and dates, for models that cannot summarise.
+    with names, numbers and dates and the caller's other statements, for models that cannot summarise.
     """
     attempts: ClassVar[int] = 2
     """Failed summaries in a row (invented facts, no time) after which sentences are extracted instead."""

@@ -114,8 +114,13 @@ class Fragmenter:
                 fragments.append(self._take(end))
         return fragments
 
-    def finish(self) -> list[Fragment]:
-        """End the response. Return the remaining text as a fragment, if any."""
+    def finish(self, cut: bool = False) -> list[Fragment]:
+        """End the response. Return the remaining text as a fragment, if any.
+
+        cut: the response was cut off at its limit: half a sentence behind a whole one is dropped.
+        """
+        if cut and _ends_sentence(self._before) and not _ends_sentence(self._rest):
+            self._rest = ""
         return [self._take(len(self._rest))] if self._rest else []
 
     def _take(self, end: int) -> Fragment:
@@ -221,6 +226,10 @@ class Fragmenter:
         outside = [end for end in ends if not _inside_markup(text[:end])] or ends
         apart = [end for end in outside if not _inside_number(text, end)]
         return (apart or outside or [0])[-1]
+
+
+def _ends_sentence(text: str) -> bool:
+    return text.rstrip().rstrip(CLOSERS).endswith(tuple(TERMINATORS + UNSPACED_TERMINATORS))
 
 
 def _glued_end(text: str) -> int:

@@ -12,6 +12,7 @@ from audio.synthesizers import speak_with
 from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Delta, Message, Request, SupportsPriorityRaise, Tool
 from llmcore.policies.load_shedding import SheddingLevel
+from llmcore.policies.repeated_calls import answer_repeated_calls
 from voiceagent.conversation import commands as do
 from voiceagent.conversation.events import Event, ResponseFailed, ResponseReviewed, Stage
 from voiceagent.conversation.fragments import Fragmenter
@@ -189,7 +190,7 @@ class LlmWork:
             messages = await self._context.with_final_context(messages)
         if not start.beside:
             self._sent = start.response_id, messages
-        request = replace(self._request(start), messages=messages)
+        request = answer_repeated_calls(replace(self._request(start), messages=messages))
         async with aclosing(self._answering.llm.generate(request)) as deltas:
             async for delta in deltas:
                 yield delta

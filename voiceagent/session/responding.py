@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from audio.synthesizers import Speech, SynthesizerError
-from llmcore.engine import Delta, LimitError, LlmError, RefusedError, Usage
+from llmcore.engine import Delta, LimitError, LlmError, RefusedError, ReplyError, Usage
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
     Event,
@@ -131,13 +131,23 @@ class ResponseWork:
                 self._monitor.start_timeout(self._id, "llm", "further token", self._limits.token_s)
         self._monitor.cancel_timeout(self._id, "llm")
         self._stamp(self._id, "text_complete")
-        # a response that repeats itself ends with its last whole sentence
-        rest = [] if repeated and self._text else self._fragmenter.finish()
+        rest = self._rest(repeated)
         if (self._called_tools or self._reviewed) and self._start.modality == "audio":
             # at once: the next response, or the review, may be requested before this one is fully spoken
-            self._post(ResponseWritten(self._id, self._text + "".join(one.text for one in rest)))
+            self._post(ResponseWritten(self._id, self._text + _joined(rest)))
         await self._pass_on(rest)
         await self._fragments.put(None)
+
+    def _rest(self, repeated: bool) -> list[Fragment]:
+        """Return the last fragments. A spoken response that repeats itself or reaches its limit ends with its
+        last whole sentence. Raises ReplyError if nothing of it can be spoken: the caller would hear silence.
+        """
+        spoken = self._start.modality == "audio"
+        cut = spoken and self._last.finish_reason == "length"
+        rest = [] if repeated and self._text else self._fragmenter.finish(cut)
+        if spoken and not self._called_tools and not any(map(str.isalnum, self._text + _joined(rest))):
+            raise ReplyError("the response has no words")
+        return rest
 
     async def _take(self, delta: Delta) -> None:
         if delta.thought:
@@ -197,6 +207,10 @@ class ResponseWork:
     def _generated(self) -> None:
         reason = self._last.finish_reason or "stop"
         self._post(ResponseGenerated(self._id, reason, self._last.usage or Usage(), self._last.opaque))
+
+
+def _joined(fragments: list[Fragment]) -> str:
+    return "".join(fragment.text for fragment in fragments)
 
 
 async def _together(*works: Coroutine[Any, Any, None]) -> None:

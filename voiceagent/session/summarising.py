@@ -27,8 +27,8 @@ SummaryResult = Literal["model", "extract", "invented", "empty", "too_long", "fa
 class Summarising:
     """Summaries of one call. At most one is in progress, in the lowest priority class.
 
-    The model's text is checked. After `attempts` failed summaries in a row, the sentences with names,
-    numbers and dates are taken instead, which needs no model.
+    The model's text is checked. After `attempts` failed summaries in a row, sentences are taken instead
+    (`extract`), which needs no model.
     """
 
     def __init__(

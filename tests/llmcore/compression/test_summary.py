@@ -115,6 +115,27 @@ def test_beyond_the_limit_the_agents_sentences_go_first_and_then_the_oldest() ->
     assert extract(TURNS, 40) == "Caller: We arrive at half past ten."
 
 
+PLAIN = OldTurns(
+    (
+        Message("user", "I am allergic to nuts. Is that a problem? My name is Anna Lund."),
+        Message("assistant", "Not at all. Our kitchen takes care of that."),
+    ),
+    "",
+    STATIC,
+    "en",
+)
+
+
+def test_statements_of_the_caller_are_kept_though_they_have_no_name_or_number() -> None:
+    assert extract(PLAIN, 1000) == "Caller: I am allergic to nuts. My name is Anna Lund."
+
+
+def test_beyond_the_limit_statements_without_facts_go_first() -> None:
+    assert extract(PLAIN, 40) == "Caller: My name is Anna Lund."
+    again = OldTurns(SAID[-1:], extract(PLAIN, 1000), STATIC, "en")
+    assert extract(again, 70) == "My name is Anna Lund. Caller: We arrive at half past ten."
+
+
 def test_turns_without_facts_leave_nothing() -> None:
     assert extract(OldTurns((Message("user", "Thank you."),), "", STATIC, "en"), 1000) == ""
 

@@ -25,7 +25,10 @@ SAID = (
 )
 WANTED = Summarise((STATIC, *SAID), (), SAID, "", 80)
 GOOD = "Anna Lund wants a quiet room for two nights."
-EXTRACTED = "Caller: Hello, my name is Anna Lund, I should like a room for two nights, please."
+EXTRACTED = (
+    "Caller: Hello, my name is Anna Lund, I should like a room for two nights, please. "
+    "Something quiet, on a high floor if there is one, and not too far from the lift."
+)
 
 
 class Desk:

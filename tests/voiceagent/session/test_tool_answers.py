@@ -165,3 +165,10 @@ async def test_a_tool_that_the_model_cancels_stops_and_the_model_is_asked_about_
     assert [(line["tool"], line["outcome"]) for line in logs if line["event"] == "tool"] == [
         ("search", "cancelled")
     ]
+
+
+async def test_a_call_made_twice_with_the_same_result_is_answered_and_not_made_again() -> None:
+    async with Call([calls(1)], [calls(2)], ["There is tea."]) as call:
+        call.voice.may_speak.set()
+        await call.asked(3)
+        assert [one.tool_choice for one in call.llm.requests] == ["auto", "auto", "none"]

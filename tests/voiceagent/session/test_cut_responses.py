@@ -1,0 +1,90 @@
+"""Responses that reach their limit, and responses of which nothing can be spoken."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+import numpy as np
+import pytest
+from call_services import call_services
+from call_settings import call_settings
+from fake_client import FakeClient
+from scripted_llm import ScriptedLlm
+from typed_call import Deaf
+
+from audio.synthesizers import Speech
+from llmcore.engine import Delta, ToolCall, Usage
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.settings import Modality
+from voiceagent.session.session import Session
+
+LIMIT = Delta(finish_reason="length", usage=Usage(3, 0, 9))
+
+
+class Mouth(Deaf):
+    """Synthesizer that records its texts."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        self.texts.append(text)
+        yield Speech(np.zeros(240, np.int16))
+
+
+async def response_of(
+    script: list[object], modality: Modality = "audio"
+) -> tuple[list[str], str, notify.NotifyResponseEnded]:
+    """Return what is spoken and shown of one response, and its end."""
+    mouth, client = Mouth(), FakeClient()
+    settings = call_settings(output_modality=modality)
+    session = Session("call", await call_services(mouth, ScriptedLlm(script), mouth), settings, client)
+    mouth.texts.clear()  # without the set phrases
+    session.handle(ev.ItemCreated(MessageItem("q1", "user", "tell me a story")))
+    session.handle(ev.ResponseRequested())
+    await client.until(lambda: client.of(notify.NotifyResponseEnded))
+    await session.close("test over")
+    shown = "".join(text.text for text in client.of(notify.NotifyResponseText))
+    return mouth.texts, shown, client.of(notify.NotifyResponseEnded)[0]
+
+
+async def test_a_spoken_response_at_its_limit_ends_with_its_last_whole_sentence() -> None:
+    spoken, shown, end = await response_of(["A fox went for a walk. ", "It saw a rab", LIMIT])
+    assert spoken == ["A fox went for a walk."]
+    assert shown.strip() == "A fox went for a walk."
+    assert (end.status, end.reason) == ("incomplete", "max_output_tokens")
+
+
+async def test_a_sentence_that_ends_at_the_limit_is_spoken() -> None:
+    spoken, _, _ = await response_of(["A fox went for a walk. ", "It saw a rabbit.", LIMIT])
+    assert spoken == ["A fox went for a walk.", "It saw a rabbit."]
+
+
+@pytest.mark.parametrize("text", ["Once upon a time a fox went", "Sure, once upon a time a fox went"])
+async def test_half_a_sentence_is_spoken_where_there_is_no_whole_one(text: str) -> None:
+    spoken, _, _ = await response_of([text, LIMIT])
+    assert " ".join(spoken) == text
+
+
+async def test_a_written_response_has_all_text_up_to_its_limit() -> None:
+    _, shown, _ = await response_of(["A fox went for a walk. ", "It saw a rab", LIMIT], "text")
+    assert shown == "A fox went for a walk. It saw a rab"
+
+
+@pytest.mark.parametrize("script", [[], [" \n"], ["..."]])
+async def test_a_caller_hears_the_apology_and_not_silence(script: list[object]) -> None:
+    _, shown, end = await response_of(script)
+    assert shown.strip().endswith("Sorry, something went wrong on my side. Could you say that again?")
+    assert (end.status, end.reason) == ("failed", "llm: the response has no words")
+
+
+async def test_a_written_response_may_be_empty() -> None:
+    _, shown, end = await response_of([], "text")
+    assert (shown, end.status) == ("", "completed")
+
+
+async def test_a_response_that_only_calls_a_tool_needs_no_words() -> None:
+    _, shown, end = await response_of([Delta(tool_calls=(ToolCall("c1", "clock", "{}"),))])
+    assert (shown, end.status) == ("", "completed")
