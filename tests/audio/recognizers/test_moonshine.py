@@ -29,6 +29,7 @@ from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_model import LoadedModel, Transcription, Utterance, model_files
+from audio.recognizers.moonshine_phrases import LikelyPhrases, PhraseBook
 from audio.resample import resample
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.end_of_turn.evidence import SURE
@@ -278,8 +279,9 @@ def test_goodbye_is_likely_with_any_phrases_or_words_of_an_agent(tmp_path: Path,
         None, cards if given == "phrases" else None, 0.15, words=() if given == "phrases" else ("checkup",)
     )
     numbers = numbers_of(model.vocabulary)
-    assert model.expected is not None and model.expected.names is not None
-    counted = [model.expected.names.tokens_in(tokens_of(word, numbers)) for word in ("Goodbye", "goodbye")]
+    free = model.phrases.of_server.free
+    assert free is not None and free.names is not None
+    counted = [free.names.tokens_in(tokens_of(word, numbers)) for word in ("Goodbye", "goodbye")]
     assert all(counted)
 
 
@@ -396,9 +398,15 @@ class Forgetful:
 
     def __init__(self) -> None:
         self.lengths: list[int] = []
+        self.phrases = PhraseBook(None, 0.0, [])
 
     def transcribe(
-        self, sound: Samples, draft: list[int], abandoned: Event, flush: Flush | None
+        self,
+        sound: Samples,
+        draft: list[int],
+        abandoned: Event,
+        flush: Flush | None,
+        likely: LikelyPhrases,
     ) -> Transcription:
         self.lengths.append(len(sound))
         pause = last_pause(sound)
