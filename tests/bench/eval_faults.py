@@ -12,7 +12,7 @@ from voiceagent.agents import Agent, tool
 from voiceagent.conversation.end_of_turn.probability import SILENCES
 from voiceagent.demo import front_desk
 from voiceagent.demo.agent import FrontDesk
-from voiceagent.demo.world import system_prompt
+from voiceagent.demo.world import FACTS, HOTEL
 
 MORE_SILENCE_S = 0.3
 _USUAL_SILENCES = dict(SILENCES)
@@ -45,15 +45,26 @@ class MoreSilence(FrontDesk):
             )
 
 
-class Page(Agent):
-    """A front desk without tools, for a model that reads its page."""
+_TOPICS = ("Check-out", "Breakfast", "Pool", "Parking", "Taxi")
+_PAGE = "\n".join(
+    (
+        f"You answer the telephone of the {HOTEL}. Answer in one short sentence, only by these facts.",
+        *(f"{topic}: {text}" for topic, text in FACTS if topic in _TOPICS),
+    )
+)
 
-    instructions = system_prompt()
+
+class Page(Agent):
+    """A front desk without tools and with a short page, for a model that reads it on two cores."""
+
+    instructions = _PAGE
+
+
+class RenamedPage(Page):
+    """The same without a change, by another name."""
 
 
 class Contradiction(Agent):
     """The same with a page that says two things about parking and about checking out."""
 
-    instructions = (
-        f"{system_prompt()}\nParking: free of charge for all guests.\nCheck-out: until twelve, at noon."
-    )
+    instructions = f"{_PAGE}\nParking: free of charge for all guests.\nCheck-out: until twelve, at noon."

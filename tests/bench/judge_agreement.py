@@ -1,14 +1,15 @@
-"""Agreement of a judge with labels made by hand: `python tests/bench/judge_agreement.py [MODEL]`.
+"""Agreement of a judge with labels made by hand: `python tests/bench/judge_agreement.py VERDICTS [MODEL]`.
 
 MODEL is a GGUF file that llama.cpp runs, as in `configs/chat.toml`; that one by default. The calls and labels
-are in `judgements.toml`. Prints each wrong or discarded verdict, and the counts.
+are in `judgements.toml`. Verdicts are added to the file VERDICTS, and those in it are not asked for again, as
+a model takes minutes for all. Prints each wrong or discarded verdict, and the counts.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
-import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -44,30 +45,44 @@ def questions() -> Iterator[tuple[CallRecord, str, str]]:
                 yield record(call), question, label
 
 
-async def main() -> None:
-    """Ask all questions."""
-    model = sys.argv[1] if len(sys.argv) > 1 else load(CHAT).llm.options["model"]
-    judge = build_engine("llm", EngineConfig.model_validate({"engine": "llamacpp", "model": model}), CHAT)
+async def judge_rest(path: Path, model: str, known: int) -> None:
+    """Ask all but the first `known` questions, and add their verdicts to the file."""
+    # one thread: more threads than free cores are much slower
+    table = EngineConfig.model_validate({"engine": "llamacpp", "model": model, "threads": 1})
+    judge = build_engine("llm", table, CHAT)
     await judge.start()
-    counts: Counter[tuple[str, str]] = Counter()
-    pairs = []
-    began_s = time.monotonic()
-    for call, question, label in questions():
+    for call, question, label in list(questions())[known:]:
         verdict = await ask(judge, question, call)
         answer: str = verdict.answer or "discarded"
-        counts[label, answer] += 1
-        if verdict.answer is not None:
-            pairs.append((label, answer))
-        if answer != label:
-            print(f"{label}, judged {answer}: {question} {verdict.problem or verdict.evidence!r}", flush=True)
+        reason = verdict.problem or verdict.evidence
+        with path.open("a", encoding="utf-8") as file:
+            line = {"question": question, "label": label, "answer": answer, "reason": reason}
+            file.write(json.dumps(line) + "\n")
     await judge.close()
+
+
+def verdicts_in(path: Path) -> list[dict[str, str]]:
+    """Return the verdicts in a file."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+def main() -> None:
+    """Ask the questions that have no verdict, and print the agreement."""
+    path = Path(sys.argv[1])
+    model = sys.argv[2] if len(sys.argv) > 2 else load(CHAT).llm.options["model"]
+    asyncio.run(judge_rest(path, model, len(verdicts_in(path))))
+    verdicts = verdicts_in(path)
+    for one in verdicts:
+        if one["answer"] != one["label"]:
+            print(f"{one['label']}, judged {one['answer']}: {one['question']} {one['reason']!r}")
+    counts = Counter((one["label"], one["answer"]) for one in verdicts)
     agreed = sum(count for (label, answer), count in counts.items() if label == answer)
-    beyond = kappa(pairs)
-    print(f"{agreed} of {sum(counts.values())} as labelled, {time.monotonic() - began_s:.0f} s")
+    beyond = kappa([pair for pair, count in counts.items() if pair[1] != "discarded" for _ in range(count)])
+    print(f"{agreed} of {len(verdicts)} as labelled")
     print(f"kappa of those with an answer: {'none' if beyond is None else f'{beyond:.2f}'}")
-    for (label, judged), count in sorted(counts.items()):
-        print(f"label {label}, judge {judged}: {count}")
+    for (label, answer), count in sorted(counts.items()):
+        print(f"label {label}, judge {answer}: {count}")
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

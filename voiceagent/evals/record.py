@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import Any, Literal
 
 from voiceagent.testing.words import says
@@ -80,7 +81,7 @@ class CallRecord:
         """
         spoken = [one for one in self.said if one.role == "agent" and one.end_s - one.begin_s >= HEARD_S]
         lines = self.lines
-        for line, following in zip(lines, [*lines[1:], None], strict=True):
+        for line, following in zip_longest(lines, lines[1:]):
             until_s = float("inf") if following is None else following.end_s
             begins = [one.begin_s for one in spoken if line.end_s <= one.begin_s < until_s]
             yield line, min(begins) - line.end_s if begins else None

@@ -16,15 +16,17 @@ from voiceagent.scores.statistics import wilson
 from voiceagent.scores.word_errors import WordErrors, word_errors
 from voiceagent.telemetry.terminal_table import print_table
 
-_SHOWN_FAILURE = 90
-
 
 def print_results(results: Results) -> None:
-    """Print the pass rate of each scenario, with its interval and the first failure."""
-    heads = ("scenario", "passed", "rate", "95 % interval", "wait", "first failure")
+    """Print the pass rate of each scenario, with its interval, and the first failure of each that failed."""
+    heads = ("scenario", "passed", "rate", "95 % interval", "wait")
     rows = [_row(name, runs) for name, runs in results.scenarios.items()]
-    rows.append((*_row("all", results.runs)[:-1], ""))
+    rows.append(_row("all", results.runs))
     print_table(heads, rows, spare=("95 % interval",), right=1)
+    for name, runs in results.scenarios.items():
+        failed = next((run for run in runs if run.failures), None)
+        if failed is not None:
+            _say(f"{name}, run {failed.seed}: {failed.failures[0].reason}")
     _say(_cost(results))
     if agreed := _agreement(results.runs):
         _say(agreed)
@@ -41,20 +43,19 @@ def _row(name: str, runs: Sequence[Run]) -> tuple[str, ...]:
     passed = sum(run.passed for run in runs)
     interval = wilson(passed, len(runs))
     waits = [wait_s for run in runs for wait_s in run.waits_s]
-    first = next((f"run {run.seed}: {run.failures[0].reason}" for run in runs if run.failures), "")
     return (
         name,
         f"{passed} of {len(runs)}",
         f"{passed / len(runs):.0%}",
         "" if interval is None else f"{interval.low:.0%} to {interval.high:.0%}",
         f"{median(waits):.2f} s" if waits else "",
-        first if len(first) <= _SHOWN_FAILURE else f"{first[: _SHOWN_FAILURE - 3]}...",
     )
 
 
 def _cost(results: Results) -> str:
     minutes = sum(run.seconds for run in results.runs) / 60
-    text = f"{len(results.runs)} calls in {results.wall_s:.0f} s"
+    count = "1 call" if len(results.runs) == 1 else f"{len(results.runs)} calls"
+    text = f"{count} of {results.name} in {results.wall_s:.0f} s"
     if minutes:
         each_s = sum(run.processor_s for run in results.runs) / minutes
         text += (

@@ -8,6 +8,7 @@ import pytest
 
 from voiceagent.evals.checks import failures
 from voiceagent.evals.record import CallRecord, Said, ToolUse
+from voiceagent.evals.results import run_of
 from voiceagent.evals.scenario import Scenario
 
 CALL = CallRecord(
@@ -112,3 +113,11 @@ def test_an_error_of_a_check_in_python_fails_its_run_alone() -> None:
 def test_a_typed_call_is_not_judged_by_times() -> None:
     scenario = Scenario.of("breakfast", {"script": ["Hello."], "expect": {"answers_every_turn": True}})
     assert failures(scenario, CallRecord((Said("caller", "Hello."),), spoken=False)) == []
+
+
+def test_a_caller_who_says_nothing_waits_for_no_answer() -> None:
+    """Such as one with the script [""], who shows what the agent says into silence."""
+    silent = CallRecord((Said("agent", "Hello, are you there?", 8.0, 9.5),), seconds=20.0)
+    scenario = Scenario.of("silent", {"script": [""], "expect": {"answers_every_turn": True}})
+    assert failures(scenario, silent) == []
+    assert run_of("silent", 1, silent, []).waits_s == ()
