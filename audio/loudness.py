@@ -34,10 +34,13 @@ MIN_LEVEL_WINDOWS = 10
 """Minimum number of voiced windows for an overall level."""
 MAX_LEVEL_WINDOWS = 512
 """Number of newest windows used: those of a turn of 16 s."""
-RETURN_MIN_PEAK = 150.0
-"""Least peak of a voice, -47 dB of full scale: below it is the noise of a quiet line."""
-RETURN_RISE = 2.5
-"""Least ratio of a returning voice's peak to that of the pause, 8 dB."""
+RETURN_MIN_PEAK = 80.0
+"""Least peak of a voice, or of the breath before it, -52 dB of full scale: below it is the noise of a quiet
+line.
+"""
+RETURN_RISE = 2.0
+"""Least ratio of a returning voice's peak to that of the pause, 6 dB. The peaks of steady noise vary by 4 dB.
+"""
 RETURN_FORGET = 1.03
 """Growth of the pause's level per frame, so that louder surroundings become the new pause: 8 dB in 0.6 s."""
 

@@ -220,14 +220,17 @@ class PlayClip:
 
 @dataclass(frozen=True, slots=True)
 class PlayBackchannel:
-    """Play a prepared backchannel, outside of any response. number: of the call, from 1."""
+    """Play a prepared backchannel, outside of any response. number: of the call, from 1. not_before_s:
+    position in the caller's audio at which it begins; 0 for at once.
+    """
 
     number: int
+    not_before_s: float = field(default=0.0, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)
 class StopBackchannel:
-    """Drop the part of the backchannel that was not sent."""
+    """Drop the backchannel that waits, or the part of it that was not sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from audio.endpoint import EndpointConfig
 from llmcore.compression.history_budget import HistoryBudget
+from voiceagent.conversation.backchannels import MIN_PAUSE_S
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
 from voiceagent.conversation.end_of_turn.probability import ACTING_S
@@ -348,6 +349,7 @@ class TurnConfig(Section):
             correction=rules.correction,
             languages=(rules, *further) if further else (),
             acting_s=ACTING_S,
+            backchannel_after_s=MIN_PAUSE_S,
         )
 
 

@@ -53,7 +53,7 @@ class TurnTaking:
         self._history, self._policy = history, policy
         self._caller, self._voice, self._prompts = caller, voice, prompts
         self._responses, self._answering = responses, answering
-        self._backchannels = Backchannels(policy.language)
+        self._backchannels = Backchannels(policy.language, policy.backchannel_after_s)
         self.claimed = False
         """True while the agent's code takes the caller's turns, so that they are not answered."""
         self.private = False
@@ -117,7 +117,7 @@ class TurnTaking:
                 return paused + self._start_preemptive_early(turn, settings)
             case ev.SpeechResumed(at_s):
                 self._caller.resume(turn, at_s)
-                return self._backchannels.on_speech() + self._responses.cancel_preemptive()
+                return self._backchannels.on_speech(at_s) + self._responses.cancel_preemptive()
             case ev.TurnDue():
                 return self._responses.raise_priority(turn.item_id, turn.whole_words)
             case ev.TurnEnded():
@@ -137,7 +137,8 @@ class TurnTaking:
         silent_to_s = None if semantic else event.silent_to_s
         rule = turn.phase.rule if isinstance(turn.phase, Paused) else ""
         code: TurnEndCode = (rule or "longest_silence") if semantic else "silence"
-        commands = self._caller.end(turn, event.at_s, code, event.level_db, silent_to_s)
+        commands = self._backchannels.on_turn_ended(event.at_s)
+        commands += self._caller.end(turn, event.at_s, code, event.level_db, silent_to_s)
         if turn.announced:
             commands += self._caller.commit(turn, by_voice=True)
         return commands + (self.conclude(turn, settings) if turn.settled else [])

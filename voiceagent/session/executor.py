@@ -19,6 +19,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.client_requests import CLIP_HZ
 from voiceagent.conversation.settings import USUAL_VOICE, CallSettings
 from voiceagent.session.agent import AgentCode
+from voiceagent.session.backchannel_player import BackchannelPlayer
 from voiceagent.session.background import Background
 from voiceagent.session.call import Client, plays_sounds
 from voiceagent.session.call_monitor import CallMonitor, EndCall
@@ -28,7 +29,7 @@ from voiceagent.session.llm_work import LlmWork
 from voiceagent.session.mcp import McpInCall
 from voiceagent.session.publishing import CallPublisher
 from voiceagent.session.references import weak_callback
-from voiceagent.session.services import Services, Speaking
+from voiceagent.session.services import Services
 from voiceagent.session.set_phrases import SetPhrase
 from voiceagent.session.speaking import PlayFrame, Speaker
 from voiceagent.session.timers import EventTimer
@@ -71,7 +72,7 @@ class CommandExecutor:
         self.listener = Listener(services.hearing, services.measuring.clock, settings, post, self.monitor)
         self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s, ids)
         self.background, self._speaker, self._backchannels = self._output(services)
-        self.listener.on_voice_return = weak_callback(self._backchannels.close)
+        self.listener.on_voice_return = weak_callback(self._backchannels.on_voice_return)
         room, find_context = self._speaker.room, None if agent is None else agent.find_context
         self._llm_work = LlmWork(
             call_id, services, post, self.stamps, room, self.monitor, publisher.traceparent, find_context
@@ -86,18 +87,15 @@ class CommandExecutor:
         self._renamed, self._warned = set[str](), set[str]()
         self._configure_speaking(settings)
 
-    def _output(self, services: Services) -> tuple[Background, Speaker, Speaker]:
-        """Return the sounds beside speech, and the speakers of responses and of backchannels."""
+    def _output(self, services: Services) -> tuple[Background, Speaker, BackchannelPlayer]:
+        """Return the sounds beside speech, the speaker of responses, and the player of backchannels."""
         client, publisher, speaking = self._client, self._publisher, services.speaking
         fill = _fill(self.listener, client, publisher)
         background = Background(fill, speaking, self._log, plays_sounds(client))
         play, first_frame = _play_to(self.listener, client, publisher), self.stamps.first_frame
         speaker = Speaker(play, client.clear, speaking, self._post, first_frame, background)
-        return (
-            background,
-            speaker,
-            _backchannel_speaker(self.listener, client, publisher, speaking, background),
-        )
+        nod = _nod_to(self.listener, client, publisher)
+        return background, speaker, BackchannelPlayer(nod, client.clear, speaking, background)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """Record how many seconds of the response the client has played."""
@@ -155,8 +153,8 @@ class CommandExecutor:
             case do.Play(response_id, speech):
                 self._backchannels.close()
                 self._speaker.play(response_id, speech.samples)
-            case do.PlayBackchannel(number):
-                self._play_backchannel(number)
+            case do.PlayBackchannel(number, not_before_s):
+                self._play_backchannel(number, not_before_s)
             case do.StopBackchannel():
                 self._backchannels.close()
             case do.PlayClip(response_id, sound):
@@ -171,13 +169,12 @@ class CommandExecutor:
             case do.RestorePlayout():
                 self._speaker.restore()
 
-    def _play_backchannel(self, number: int) -> None:
+    def _play_backchannel(self, number: int, not_before_s: float) -> None:
         phrases = self._speaking.backchannels
         if phrases:
             phrase = self._speaking.voiced.find(phrases[(number - 1) % len(phrases)], self._llm_work.voice)
-            for speech in phrase.sound:
-                self._backchannels.play(f"backchannel_{number}", speech.samples)
-            self._backchannels.finish(f"backchannel_{number}")
+            at_s = self.listener.spoken_at_s(not_before_s)
+            self._backchannels.play(f"backchannel_{number}", phrase.sound, at_s)
 
     def _apologise(self, response_id: str, refused: bool) -> None:
         speaking = self._speaking
@@ -376,18 +373,12 @@ def _fill(listener: Listener, client: Client, publisher: CallPublisher) -> Calla
     return fill
 
 
-def _backchannel_speaker(
-    listener: Listener,
-    client: Client,
-    publisher: CallPublisher,
-    speaking: Speaking,
-    background: Background,
-) -> Speaker:
-    """Return the speaker of audio outside of responses. It does not notify the conversation."""
+def _nod_to(listener: Listener, client: Client, publisher: CallPublisher) -> PlayFrame:
+    """Return the frame callback for audio outside of responses."""
 
     def play(name: str, frame: Samples, rate_hz: int) -> None:
         listener.on_output_frame(frame)
         client.play("", frame)
         publisher.on_output_audio(name, frame, rate_hz)
 
-    return Speaker(play, client.clear, speaking, lambda event: None, lambda name, at_s: None, background)
+    return play

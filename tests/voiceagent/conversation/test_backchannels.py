@@ -13,13 +13,16 @@ from conversation_moves import SCRIPTS, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from voiceagent.calls.log.codec import Inline, encode
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.backchannels import (
     MAX_PROBABILITY,
     MIN_GAP_S,
+    MIN_PAUSE_S,
     MIN_SPEECH_S,
     MIN_WORDS,
+    PHRASE_S,
     Backchannels,
     suits,
 )
@@ -55,7 +58,7 @@ def talk(world: CallWorld, words: str = WORDS, until_s: float = 7.0) -> list[do.
 def test_pause_in_the_middle_of_a_sentence_gets_one_backchannel():
     world = a_call()
     commands = talk(world)
-    assert of(do.PlayBackchannel, commands) == [do.PlayBackchannel(1)]
+    assert of(do.PlayBackchannel, commands) == [do.PlayBackchannel(1, 7.0 + MIN_PAUSE_S)]
     (item_id,) = world.recognizing
     assert not of(do.PlayBackchannel, world.feed(ev.TurnJudged(item_id, 0.01))), "one a pause"
 
@@ -66,6 +69,42 @@ def test_backchannel_stops_when_the_caller_continues():
     assert of(do.StopBackchannel, world.feed(ev.SpeechResumed(7.3)))
     world.feed(ev.SpeechPaused(7.8))
     assert not of(do.StopBackchannel, world.feed(ev.SpeechResumed(8.0))), "nothing is left to stop"
+
+
+def test_backchannel_that_was_not_played_holds_no_later_one_back():
+    backchannels, turn = Backchannels("en"), paused()
+    assert backchannels.on_pause(turn, OPEN) == [do.PlayBackchannel(1, 7.0 + MIN_PAUSE_S)]
+    assert backchannels.on_speech(7.0 + MIN_PAUSE_S - 0.01) == [do.StopBackchannel()]
+    turn.phase = Paused(8.5)
+    assert backchannels.on_pause(turn, OPEN) == [do.PlayBackchannel(2, 8.5 + MIN_PAUSE_S)]
+    assert backchannels.on_speech(8.5 + MIN_PAUSE_S) == [do.StopBackchannel()]
+    turn.phase = Paused(10.0)
+    assert not backchannels.on_pause(turn, OPEN), "the second one was played"
+
+
+def test_pause_that_may_end_the_turn_before_a_backchannel_is_over_gets_none():
+    short = replace(OPEN, silence_s=MIN_PAUSE_S + PHRASE_S - 0.01)
+    assert not Backchannels("en").on_pause(paused(), short)
+
+
+def test_backchannel_stops_once_the_turn_may_end_sooner():
+    backchannels = Backchannels("en")
+    assert backchannels.on_pause(paused(), OPEN)
+    assert backchannels.on_pause(paused(), replace(OPEN, silence_s=0.4)) == [do.StopBackchannel()]
+
+
+def test_backchannel_stops_at_the_end_of_its_turn():
+    world = a_call()
+    talk(world)
+    assert of(do.StopBackchannel, world.feed(ev.TurnEnded(7.0)))
+
+
+def test_calls_of_builds_that_did_not_wait_replay():
+    """Their logs have no `backchannel_after_s`, and commands without a time."""
+    world = CallWorld(SETTINGS, replace(POLICY, language="en", backchannel_after_s=0.0))
+    assert of(do.PlayBackchannel, talk(world)) == [do.PlayBackchannel(1)]
+    assert encode(do.PlayBackchannel(1), Inline()) == {"type": "PlayBackchannel", "number": 1}
+    assert not of(do.StopBackchannel, world.feed(ev.TurnEnded(7.0)))
 
 
 def test_backchannel_is_no_response_and_joins_no_history():
@@ -126,6 +165,10 @@ def test_unsuited_pause(turn: CallerTurn, decision: EndOfTurn, since_s: float):
         ("my name is spelled s m i", "en"),
         ("so my name is Ao and that is a o", "en"),
         ("you can write to me at jane.doe@", "en"),
+        ("yes sure so the number of my booking is", "en"),
+        ("and I think that the email address is", "en"),
+        ("ja gern also meine Telefonnummer im Büro ist", "de"),
+        ("claro que sí mi número de teléfono es", "es"),
         ("meine Telefonnummer im Büro ist null sieben sieben", "de"),
         ("mi número de teléfono es seis cuatro", "es"),
     ],
@@ -140,6 +183,7 @@ def test_digits_and_spelling_get_none(words: str, language: str):
     [
         WORDS,
         "I think that this is the one that we had a look at because the",
+        "there were quite a number of people and we had to wait outside because the",
         "we have three children, and the oldest of them goes to a school that is not near because the",
     ],
 )
@@ -185,7 +229,7 @@ def test_backchannels_keep_their_distance_and_end_with_the_pause(pauses: list[tu
             assert words >= MIN_WORDS
         turn.phase = Speaking()
         assert not backchannels.on_pause(turn, decision), "over a word"
-        assert bool(backchannels.on_speech()) is bool(played)
+        assert bool(backchannels.on_speech(at_s + MIN_PAUSE_S)) is bool(played)
     assert all(later - earlier >= MIN_GAP_S for earlier, later in pairwise(said))
 
 

@@ -152,6 +152,13 @@ def may_be_dictated(text: str, language: str) -> bool:
     return any(map(all, pairwise(letters))) or "@" in text
 
 
+def announces_dictation(text: str, language: TurnEndLanguage | None) -> bool:
+    """Return True if the newest words name what is usually dictated: "the number of my booking is"."""
+    return language is not None and not language.open_words.dictated.isdisjoint(
+        words_of(text)[-NEWEST_WORDS:]
+    )
+
+
 def group_pause_s(longest_pause_s: float) -> float:
     """Return the maximum pause before the next group of a number, or of letters, in seconds. longest_pause_s:
     the longest so far, 0 for none.
