@@ -32,6 +32,7 @@ class GreetingListener:
         self._greeting = Greeting(screened=screened)
         self._tones: SteadyToneDetector | None = None
         self._speaking = False
+        self._received_s = self._silence_due_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._kind: asyncio.Future[AnsweredBy | None] = self._loop.create_future()
         self._beep: asyncio.Future[None] = self._loop.create_future()
@@ -56,6 +57,7 @@ class GreetingListener:
 
     def push_audio(self, samples: Samples, rate_hz: int) -> None:
         """Add audio of the other end."""
+        self._received_s += len(samples) / rate_hz
         if self._tones is None:
             self._tones = SteadyToneDetector(rate_hz)
         for tone in self._tones.push(samples):
@@ -70,11 +72,14 @@ class GreetingListener:
                 self._speaking = True
                 self._cancel_timer()
                 self._update(self._greeting.on_voice())
-            case notify.NotifySpeechStopped():
+            case notify.NotifySpeechStopped(_, at_s):
                 self._speaking = False
+                silence_s = max(0.0, self._received_s - at_s)
+                self._silence_due_s = self._loop.time() + MORE_WORDS_S - silence_s
                 self._wait(BEEP_SILENCE_S if self._kind.done() else MORE_WORDS_S)
             case notify.NotifyTranscript(_, text, True, seconds):
                 self._update(self._greeting.on_turn(text, seconds))
+                self._wait_for_more_words()
             case _:
                 pass
 
@@ -97,6 +102,11 @@ class GreetingListener:
                 self._wait(BEEP_SILENCE_S)
         if greeting.beeped:
             self.close()
+
+    def _wait_for_more_words(self) -> None:
+        """With the transcript of the last turn, wait no longer than silence needs to decide."""
+        if not self._speaking and not self._kind.done() and self._silence_due_s:
+            self._wait(max(0.0, self._silence_due_s - self._loop.time()))
 
     def _on_silence(self) -> None:
         if self._kind.done():

@@ -39,6 +39,46 @@ async def test_a_persons_hello_decides_without_a_wait_and_ends_the_listening(
     assert listener.is_over
 
 
+AMBIGUOUS = "Hi, this is Anna from the office."
+
+
+async def test_silence_that_ended_the_turn_counts_towards_the_wait_for_more_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(greeting_listener, "MORE_WORDS_S", 100.0)
+    listener = GreetingListener("call_1")
+    listener.push_audio(np.zeros(8_000 * 102, np.int16), 8_000)
+    say(listener, AMBIGUOUS)  # until 2.0 s
+    async with asyncio.timeout(5):
+        assert await listener.kind() == "person"
+
+
+async def test_transcript_that_is_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(greeting_listener, "MORE_WORDS_S", 100.0)
+    listener = GreetingListener("call_1")
+    listener.push_audio(np.zeros(8_000 * 102, np.int16), 8_000)
+    listener.on_notification(notify.NotifySpeechStarted("item", 0.0))
+    listener.on_notification(notify.NotifySpeechStopped("item", 2.0))
+    kind = asyncio.create_task(listener.kind())
+    await asyncio.sleep(0.05)
+    assert not kind.done()
+    listener.on_notification(notify.NotifyTranscript("item", "Please leave a message.", True, 2.0))
+    assert await kind == "voicemail"
+    listener.close()
+
+
+async def test_words_that_follow_put_the_decision_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(greeting_listener, "MORE_WORDS_S", 0.02)
+    listener = GreetingListener("call_1")
+    say(listener, AMBIGUOUS)
+    listener.on_notification(notify.NotifySpeechStarted("item_2", 3.0))
+    await asyncio.sleep(0.1)
+    listener.on_notification(notify.NotifySpeechStopped("item_2", 5.0))
+    listener.on_notification(notify.NotifyTranscript("item_2", "Please leave a message.", True, 2.0))
+    assert await listener.kind() == "voicemail"
+    listener.close()
+
+
 async def test_a_message_waits_for_the_beep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(greeting_listener, "BEEP_SILENCE_S", NEVER_S)
     listener = GreetingListener("call_1")
