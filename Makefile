@@ -9,7 +9,7 @@ CONFIG ?= configs/demo.toml
 TORCH_INDEX_URL ?=
 
 # Many tests are calls in real time, which mostly wait: more processes than cores.
-TEST_PROCESSES ?= 4
+TEST_PROCESSES ?= 6
 
 VENV := .venv
 BIN := $(VENV)/bin

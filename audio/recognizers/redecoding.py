@@ -221,8 +221,8 @@ class RedecodingRecognizer:
         return max(1, self._workers - 1)
 
     async def _decode(self, utterance: _Utterance, flush: Flush | None) -> bool:
-        """Decode the window. Return False if it was abandoned for newer audio, as partial
-        hypotheses may be.
+        """Decode the window. Return False if it was abandoned for newer audio. Only a partial
+        hypothesis, without a flush, is ever abandoned.
         """
         window, decode = utterance.window, utterance.decode
         sound, prompt = window.take_window(), window.prompt

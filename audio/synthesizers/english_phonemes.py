@@ -68,7 +68,9 @@ class EnglishPhonemes:
         ]
 
     def _together(self, words: Sequence[str]) -> list[str]:
-        """Return the phonemes of each word among the others, which may change it; [] where that fails."""
+        """Return the phonemes of each word as it sounds between the others; [] if the library returns another
+        number of words, or fails.
+        """
         try:
             groups = [""]
             for token in self._spoken(" ".join(words))[1]:

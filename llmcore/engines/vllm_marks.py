@@ -47,7 +47,7 @@ def marked(vllm_request: Any, mark: str) -> bool:
 
 
 def owner_of(vllm_request: Any) -> tuple[str, str]:
-    """Return the caller, "" if unknown, and the purpose of a request."""
+    """Return the caller of a request, "" if unknown, and its priority class, "other" if unknown."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
     caller, priority_class = arguments.get(CALLER, ("", "other"))
     return caller, priority_class

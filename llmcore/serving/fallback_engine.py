@@ -123,7 +123,7 @@ class FallbackLlm:
             self._observe(_reason(error))
             if started or self._fallback is None:
                 raise
-            log.warning("the fallback engine answers: %s", error)
+            log.warning("the engine failed, and the fallback answers: %s", error)
         async with aclosing(_require_words(self._fallback.generate(request))) as deltas:
             async for delta in deltas:
                 yield delta

@@ -158,7 +158,7 @@ class ReplicatedLlm:
                 unrepeatable = called or (sent and request.temperature > 0)
                 if unrepeatable or len(tried) == self._tries or not self._usable() - tried:
                     raise
-                log.warning("another replica answers: %s", error)
+                log.warning("a replica failed, and another one answers: %s", error)
 
     async def prefill(self, request: Request) -> Usage | None:
         """Prefill at the session's replica. Raises LlmError."""

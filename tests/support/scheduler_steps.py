@@ -6,21 +6,23 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-import torch
-from vllm.engine.arg_utils import AsyncEngineArgs
-from vllm.sampling_params import SamplingParams
-from vllm.utils.hashing import sha256
-from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
-from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
-from vllm.v1.outputs import ModelRunnerOutput
-from vllm.v1.request import Request
-from vllm.v1.structured_output import StructuredOutputManager
+from late_import import late
 
 from llmcore.engine import Message, PriorityClass
 from llmcore.engine import Request as Prompt
 from llmcore.engines.vllm_internals.engine import choose_scheduler
 from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_settings import VllmSettings, engine_arguments
+
+torch = late("torch")
+arguments = late("vllm.engine.arg_utils")
+cache_interface = late("vllm.v1.kv_cache_interface")
+cache_utils = late("vllm.v1.core.kv_cache_utils")
+hashing = late("vllm.utils.hashing")
+outputs = late("vllm.v1.outputs")
+sampling_params = late("vllm.sampling_params")
+structured_output = late("vllm.v1.structured_output")
+vllm_request = late("vllm.v1.request")
 
 BLOCK_TOKENS, PIECE_TOKENS, STEP_TOKENS, SLOTS = 32, 128, 512, 3
 
@@ -37,7 +39,7 @@ def vllm_config(model: Path, **settings: Any) -> Any:
         max_num_seqs=SLOTS,
         **settings,
     )
-    made = AsyncEngineArgs(**engine_arguments(ours, on_cpu=True)).create_engine_config()
+    made = arguments.AsyncEngineArgs(**engine_arguments(ours, on_cpu=True)).create_engine_config()
     choose_scheduler(made.scheduler_config)
     return made
 
@@ -47,12 +49,16 @@ def new_scheduler(config: Any, blocks: int, block_tokens: int = BLOCK_TOKENS) ->
     config = copy(config)
     config.scheduler_config, config.cache_config = copy(config.scheduler_config), copy(config.cache_config)
     config.cache_config.num_gpu_blocks = blocks
-    spec = FullAttentionSpec(block_size=block_tokens, num_kv_heads=1, head_size=8, dtype=torch.float32)
-    init_none_hash(sha256)
+    spec = cache_interface.FullAttentionSpec(
+        block_size=block_tokens, num_kv_heads=1, head_size=8, dtype=torch.float32
+    )
+    cache_utils.init_none_hash(hashing.sha256)
     return config.scheduler_config.get_scheduler_cls()(
         vllm_config=config,
-        kv_cache_config=KVCacheConfig(blocks, [], [KVCacheGroupSpec(["layer"], spec)]),
-        structured_output_manager=StructuredOutputManager(config),
+        kv_cache_config=cache_interface.KVCacheConfig(
+            blocks, [], [cache_interface.KVCacheGroupSpec(["layer"], spec)]
+        ),
+        structured_output_manager=structured_output.StructuredOutputManager(config),
         block_size=block_tokens,
         hash_block_size=block_tokens,
     )
@@ -63,7 +69,7 @@ class Steps:
 
     def __init__(self, config: Any, blocks: int = 400) -> None:
         self._names: dict[str, int] = {}
-        self._hasher = get_request_block_hasher(BLOCK_TOKENS, sha256)
+        self._hasher = cache_utils.get_request_block_hasher(BLOCK_TOKENS, hashing.sha256)
         self.now_s = 0.0
         self.step_s = 0.0
         """What a step takes."""
@@ -83,9 +89,9 @@ class Steps:
             (Message("user", name),), priority_class=priority_class, reading_s=reading_s, caller=caller
         )
         marks = marks_of(asked)
-        sampling = SamplingParams(max_tokens=500, extra_args=marks)
+        sampling = sampling_params.SamplingParams(max_tokens=500, extra_args=marks)
         priority = ("turn", "long", "preemptive", "prefill").index(priority_class)
-        request = Request(
+        request = vllm_request.Request(
             name,
             [self._names.setdefault(name, len(self._names))] * tokens,
             sampling,
@@ -104,5 +110,5 @@ class Steps:
         requests = [self.scheduler.requests[name] for name in names]
         tokens = [[9] if request.num_computed_tokens >= request.num_tokens else [] for request in requests]
         indices = {name: index for index, name in enumerate(names)}
-        self.scheduler.update_from_output(output, ModelRunnerOutput(names, indices, tokens))
+        self.scheduler.update_from_output(output, outputs.ModelRunnerOutput(names, indices, tokens))
         return dict(output.num_scheduled_tokens)

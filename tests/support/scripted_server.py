@@ -80,6 +80,8 @@ class ScriptedServer:
                 await asyncio.sleep(0.005)
             yield
         finally:
+            for call in self.calls:  # one that waits for its client to resume it would hold up the end
+                call.over.set()
             server.should_exit = True
             await task
             self._socket.close()

@@ -17,14 +17,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from card_costs import Card
+from late_import import late
 from prometheus_client import CollectorRegistry
 from scheduler_steps import new_scheduler
-from vllm.engine.arg_utils import AsyncEngineArgs
-from vllm.tokenizers import get_tokenizer
-from vllm.utils.hashing import sha256
-from vllm.v1.core.kv_cache_utils import get_request_block_hasher
-from vllm.v1.outputs import ModelRunnerOutput
-from vllm.v1.request import Request, RequestStatus
 
 from llmcore.engines.vllm_engine import VllmLlm
 from llmcore.engines.vllm_internals.engine import choose_scheduler
@@ -32,6 +27,13 @@ from llmcore.engines.vllm_process import RunningVllm
 from llmcore.engines.vllm_settings import VllmSettings, engine_arguments
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens
+
+arguments = late("vllm.engine.arg_utils")
+cache_utils = late("vllm.v1.core.kv_cache_utils")
+hashing = late("vllm.utils.hashing")
+tokenizers = late("vllm.tokenizers")
+vllm_outputs = late("vllm.v1.outputs")
+vllm_request = late("vllm.v1.request")
 
 BLOCK_TOKENS = 16
 STEPS_AHEAD = 2
@@ -69,7 +71,7 @@ class _Step:
 
     over_s: float
     chosen: Any
-    output: ModelRunnerOutput
+    output: Any
 
 
 @dataclass(slots=True)
@@ -102,7 +104,7 @@ class VirtualVllm:
         self.counts = StepCounts()
         self._card, self._step_ms = card, step_ms
         self._words, self._random = words, random
-        self._hasher = get_request_block_hasher(BLOCK_TOKENS, sha256)
+        self._hasher = cache_utils.get_request_block_hasher(BLOCK_TOKENS, hashing.sha256)
         self._open: dict[str, _Open] = {}
         self._arrived = asyncio.Event()
         self._free_s = 0.0
@@ -115,7 +117,7 @@ class VirtualVllm:
         """Yield the outputs of a request; closing the generator aborts it."""
         arrival_s = self._now_s()
         await asyncio.sleep(self._card.request_ms / 1000)
-        request = Request(
+        request = vllm_request.Request(
             request_id,
             list(prompt["prompt_token_ids"]),
             params,
@@ -135,7 +137,7 @@ class VirtualVllm:
                     return
         finally:
             if self._open.pop(request_id, None) is not None and not request.is_finished():
-                self.scheduler.finish_requests(request_id, RequestStatus.FINISHED_ABORTED)
+                self.scheduler.finish_requests(request_id, vllm_request.RequestStatus.FINISHED_ABORTED)
 
     async def close(self) -> None:
         """End the loop."""
@@ -171,7 +173,9 @@ class VirtualVllm:
         await asyncio.sleep(self._card.scheduler_ms(len(computed)) / 1000)
         requests = [self.scheduler.requests.get(name) for name in computed]
         tokens = [[] if request is None or request.is_prefill_chunk else [9] for request in requests]
-        output = ModelRunnerOutput(list(computed), {name: at for at, name in enumerate(computed)}, tokens)
+        output = vllm_outputs.ModelRunnerOutput(
+            list(computed), {name: at for at, name in enumerate(computed)}, tokens
+        )
         begins_s = max(self._free_s, self._now_s())
         if computed:
             read = sum(number for number in computed.values() if number > 1)
@@ -210,7 +214,7 @@ class VirtualVllmLlm(VllmLlm):
         config = virtual_config(self, knows_graphs)
         step_ms = partial(card.step_ms, graph_tokens=graph_tokens(self))
         engine = VirtualVllm(config, card, step_ms, words, Random(seed))
-        tokenizer = get_tokenizer(self.model)
+        tokenizer = tokenizers.get_tokenizer(self.model)
         chat = _chat_tokens(tokenizer, config.model_config.max_model_len)
         running = RunningVllm(engine, chat, frozenset(tokenizer.all_special_tokens), CollectorRegistry())
         process = SimpleNamespace(current=running, note_output=lambda: None)
@@ -226,8 +230,8 @@ def graph_tokens(settings: VllmSettings) -> int:
 
 def virtual_config(settings: VllmSettings, knows_graphs: bool) -> Any:
     """Return vLLM's own configuration as on a GPU: steps chosen ahead, CUDA graphs, blocks of 16 tokens."""
-    arguments = engine_arguments(settings, on_cpu=True) | {"block_size": BLOCK_TOKENS}
-    config = AsyncEngineArgs(**arguments).create_engine_config()
+    ours = engine_arguments(settings, on_cpu=True) | {"block_size": BLOCK_TOKENS}
+    config = arguments.AsyncEngineArgs(**ours).create_engine_config()
     config.scheduler_config.async_scheduling = True
     config.compilation_config.cudagraph_capture_sizes = [graph_tokens(settings)] if knows_graphs else []
     choose_scheduler(config.scheduler_config)

@@ -42,6 +42,9 @@ _LIMITS = {
 }
 """Words for the bounds of a JSON schema."""
 
+_AS_IN = re.compile(r"As in (`\[\w+\]`)\.")
+"""Meaning of a key that another table explains."""
+
 _TYPES = {
     "string": "text",
     "number": "number",
@@ -97,14 +100,23 @@ def to_markdown(reference: list[Table]) -> str:
         if first is not table and len(table.keys) > 1:
             parts.append(f"It has the keys of [`{first.heading}`](#{first.name}).\n")
         elif table.keys:
-            rows = (
-                f"| `{key.name}` | {_cell(key.type)} | {_code(key.default)} | {_cell(key.meaning)} |"
-                for key in table.keys
-            )
-            parts.append(
-                "| key | type | default | meaning |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
-            )
+            parts += _own_and_shared(table)
     return "\n".join(parts)
+
+
+def _own_and_shared(table: Table) -> Iterator[str]:
+    """Yield the table of the keys, and a sentence for each other table that explains some of them."""
+    shared: dict[str, list[str]] = {}
+    rows = []
+    for key in table.keys:
+        if elsewhere := _AS_IN.fullmatch(key.meaning):
+            shared.setdefault(elsewhere[1], []).append(f"`{key.name}`")
+        else:
+            rows.append(f"| `{key.name}` | {_cell(key.type)} | {_code(key.default)} | {_cell(key.meaning)} |")
+    if rows:
+        yield "| key | type | default | meaning |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
+    for heading, names in shared.items():
+        yield f"Keys as in {heading}: {', '.join(names)}.\n"
 
 
 def find_tables(name: str) -> list[Table]:

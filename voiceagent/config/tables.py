@@ -30,7 +30,6 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines import silent
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.config import EngineConfig
-from voiceagent.engines.phrase_cache import PhraseCacheConfig
 from voiceagent.llm.config import LlmTables, PromptLimits
 from voiceagent.mcp.config import McpConfig, McpServerConfig
 from voiceagent.session.config import ContextConfig, EchoConfig, PlayoutConfig
@@ -137,7 +136,6 @@ class Config(LlmTables):
     """Text-to-speech engine."""
     synthesizer_fallback: EngineConfig | None = None
     """Synthesizer that takes over when `[synthesizer]` fails."""
-    phrase_cache: PhraseCacheConfig = PhraseCacheConfig()
     history: HistoryConfig = HistoryConfig()
     """Length of the conversation in prompts."""
     context: ContextConfig | None = None

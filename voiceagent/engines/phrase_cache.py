@@ -12,29 +12,22 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from dataclasses import replace
 from hashlib import sha256
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from audio.synthesizers import Speech, Synthesizer, applicable, known_voices, speak_with, takes_speed
 from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from voiceagent.engines.phrase_files import PhraseFiles
-from voiceagent.validation.section import Section
 
 CacheResult = Literal["memory", "disk", "miss"]
 _CHUNK_S = 0.2
-
-
-class PhraseCacheConfig(Section):
-    """`[phrase_cache]`: audio of phrases that are spoken again, for synthesizers other than espeak."""
-
-    memory_mb: int = Field(default=64, ge=0)
-    """Audio kept in memory by each process that handles calls. 0 disables the cache."""
-    disk_mb: ClassVar[int] = 256
-    """Audio kept on disk between starts, in `voiceagent/phrases` of the user's cache. Only phrases of the
-    configuration and the agent's class are stored, as others may repeat what callers said.
-    """
+MEMORY_BYTES = 64_000_000
+"""Audio that each process that handles calls keeps in memory."""
+DISK_BYTES = 256_000_000
+"""Audio kept on disk between starts, in `voiceagent/phrases` of the user's cache. Only phrases of the
+configuration and the agent's class are stored, as others may repeat what callers said.
+"""
 
 
 class CachedSynthesizer:

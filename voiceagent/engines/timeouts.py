@@ -41,7 +41,7 @@ class TimeoutsConfig(Section):
     """
     token_s: Duration = 5.0
     """Between two tokens of the LLM. Then the caller hears the apology."""
-    review_s: Duration = 5.0
+    review_s: ClassVar[float] = 5.0
     """From the end of an answer's text to its review by `[back_llm]`. Then the answer stands. An answer of
     some sentences is spoken for about as long.
     """

@@ -121,8 +121,8 @@ class PriorityConfig(Section):
 
 
 class SpeculationConfig(Section):
-    """`[speculation]`: when a draft model or n-gram proposes tokens, if the engine has one. vLLM can decide
-    per response only with `scheduling_policy = "priority"`; otherwise it always drafts.
+    """Limits of a draft model or n-gram that proposes tokens. vLLM can decide for each response only with
+    `scheduling_policy = "priority"`; otherwise it always drafts.
     """
 
     min_acceptance: ClassVar[float] = 0.5
@@ -131,7 +131,7 @@ class SpeculationConfig(Section):
     """
     window: ClassVar[int] = 200
     """Draft tokens that are judged together. A clearly bad draft is disabled sooner."""
-    max_streams: int = Field(default=20, ge=0)
+    max_streams: ClassVar[int] = 20
     """Largest number of concurrent responses for which drafting pays. 0 disables drafting."""
     min_tokens: ClassVar[int] = 50
     """Mean response length from which drafting pays."""
@@ -289,4 +289,4 @@ class LlmTables(Section):
     cached. Left out, the LLM answers everything.
     """
     priority: PriorityConfig = PriorityConfig()
-    speculation: SpeculationConfig = SpeculationConfig()
+    speculation: ClassVar[SpeculationConfig] = SpeculationConfig()

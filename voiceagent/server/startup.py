@@ -35,7 +35,7 @@ from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.fallback import FailureReason, FallbackRecognizer, FallbackSynthesizer
-from voiceagent.engines.phrase_cache import CachedSynthesizer, CacheResult
+from voiceagent.engines.phrase_cache import DISK_BYTES, MEMORY_BYTES, CachedSynthesizer, CacheResult
 from voiceagent.engines.phrase_files import PhraseFiles, phrases_folder
 from voiceagent.engines.synthesizer_by_language import SynthesizerByLanguage
 from voiceagent.engines.timeouts import FALLBACK_SHARE
@@ -117,9 +117,8 @@ async def started(
                 latency = await _warm_up(_with_prompt(config, services, mcp), engines_work)
         except _CANNOT_START as error:
             raise CommandFailed(f"cannot start: {error}") from error
-        if config.phrase_cache.memory_mb:
-            ahead = asyncio.create_task(speak_ahead(engines.synthesizer, fixed_phrases(config)))
-            closing.push_async_callback(_cancelled, ahead)
+        ahead = asyncio.create_task(speak_ahead(engines.synthesizer, fixed_phrases(config)))
+        closing.push_async_callback(_cancelled, ahead)
         # Exclude the objects loaded so far from garbage collection, which would otherwise scan them during
         # calls.
         gc.collect()
@@ -377,18 +376,17 @@ def _cached(
     config: Config, metrics: Metrics, synthesizer: Synthesizer, table: EngineConfig, language: str
 ) -> Synthesizer:
     """Put the phrase cache before a synthesizer whose sound costs something."""
-    cache = config.phrase_cache
     known = any(one.cached for one in KNOWN_ENGINES if (one.stage, one.name) == ("synthesizer", table.engine))
-    if not known or not cache.memory_mb:
+    if not known:
         return synthesizer
     voice = json.dumps([table.engine, table.options, language], sort_keys=True, default=str)
-    files = PhraseFiles(phrases_folder(os.environ), cache.disk_mb * 1_000_000)
+    files = PhraseFiles(phrases_folder(os.environ), DISK_BYTES)
 
     def count(result: CacheResult) -> None:
         metrics.phrase_cache.labels(result).inc()
 
     fixed = fixed_phrases(config)
-    return CachedSynthesizer(synthesizer, voice, cache.memory_mb * 1_000_000, files, fixed, count)
+    return CachedSynthesizer(synthesizer, voice, MEMORY_BYTES, files, fixed, count)
 
 
 def _built(config: Config, stage: Stage, table: EngineConfig, name: str = "") -> object:

@@ -80,7 +80,8 @@ class _Tools:
 
 
 class TurnStamps:
-    """Ledgers of a call's responses, preemptive ones included.
+    """Times and counts of a call's turns and responses, preemptive ones included, from its events. They
+    become the figures of a turn in log and metrics.
 
     spoken_at_s: returns the clock time of a position in the caller's audio. ids: of the call's log lines,
     kept current.

@@ -53,7 +53,7 @@ class Grammar:
         parts: the text's parts, one after the other.
         separators: tokens between words.
         end: token of the end mark.
-        one: a text has one word.
+        one: allow texts of one word only.
     """
 
     def __init__(self, parts: Sequence[Part], separators: Iterable[int], end: int, one: bool = False) -> None:

@@ -140,11 +140,11 @@ class GrowingWindow:
         return self._sound
 
     def mark_undecoded(self) -> None:
-        """Mark the audio of the last `take` as undecoded again, after an abandoned decoding."""
+        """Mark the audio of the last `take_window` as undecoded again, after an abandoned decoding."""
         self._new_samples += self._taken_samples
 
     def on_decoded(self, segments: Sequence[Segment]) -> None:
-        """Update the transcript with the segments of the last `take`."""
+        """Update the transcript with the segments of the last `take_window`."""
         confidences = [segment.confidence for segment in segments if segment.confidence is not None]
         self._confidence = min(confidences, default=None)
         self._complete = segments[-1].complete if segments else None

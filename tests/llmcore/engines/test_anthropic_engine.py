@@ -7,10 +7,11 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from chat_server import serve
+from late_import import late
 from messages_server import begin, blocks_of, end, event, message, refuse, usage
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
@@ -29,7 +30,11 @@ from llmcore.engine import (
     ToolCall,
     Usage,
 )
-from llmcore.engines.anthropic_engine import AnthropicLlm
+
+if TYPE_CHECKING:
+    from llmcore.engines.anthropic_engine import AnthropicLlm
+
+anthropic_engine = late("llmcore.engines.anthropic_engine")
 
 Answer = Callable[[], Response]
 
@@ -78,7 +83,7 @@ async def llm(
 
     monkeypatch.setenv("TEST_KEY", "secret")
     async with serve(server.app()) as base_url:
-        engine = AnthropicLlm("claude", base_url.removesuffix("/v1"), api_key_env="TEST_KEY")
+        engine = anthropic_engine.AnthropicLlm("claude", base_url.removesuffix("/v1"), api_key_env="TEST_KEY")
         engine.jitter, engine.sleep = lambda: 0.5, wait_in_no_time
         await engine.start()
         yield engine
@@ -132,7 +137,7 @@ async def test_the_request_says_what_was_asked(llm: AnthropicLlm, server: Script
 async def test_extra_fields_are_sent(server: ScriptedServer) -> None:
     server.answers = [hello()]
     async with serve(server.app()) as base_url:
-        engine = AnthropicLlm(
+        engine = anthropic_engine.AnthropicLlm(
             "claude",
             base_url.removesuffix("/v1"),
             api_key_env="",
@@ -206,7 +211,7 @@ async def test_what_two_callers_share_is_kept_warm_for_an_hour(server: ScriptedS
         await asyncio.sleep(0)
 
     async with serve(server.app()) as base_url:
-        engine = AnthropicLlm("claude", base_url.removesuffix("/v1"), api_key_env="")
+        engine = anthropic_engine.AnthropicLlm("claude", base_url.removesuffix("/v1"), api_key_env="")
         engine.clock, engine.sleep = lambda: now_s, sleep
         await engine.start()
         server.answers = [hello(), hello(), *[written] * 13]
@@ -266,7 +271,7 @@ async def test_a_stream_that_ends_early_is_an_llm_error(llm: AnthropicLlm, serve
 async def test_a_missing_key_is_an_llm_error_that_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(LlmError, match="ANTHROPIC_API_KEY"):
-        await AnthropicLlm("claude").start()
+        await anthropic_engine.AnthropicLlm("claude").start()
 
 
 async def test_thinking_is_a_thought_and_comes_back_signed_with_the_call(

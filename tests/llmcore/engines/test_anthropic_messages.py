@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from late_import import late
 from messages_server import fault
 
 from llmcore.engine import Message, Request, Tool, ToolCall
-from llmcore.engines.anthropic_messages import cached_part, request_body
 from llmcore.text.tool_calls import join_opaque
+
+anthropic_messages = late("llmcore.engines.anthropic_messages")
 
 MARK = {"cache_control": {"type": "ephemeral", "ttl": "5m"}}
 DOOR = Tool("open_door", "Opens a door.", {"type": "object", "properties": {"room": {"type": "string"}}})
@@ -29,7 +31,7 @@ ANYTHING_SAID = st.one_of(
 
 
 def body(*messages: Message, **options: Any) -> dict[str, Any]:
-    return request_body(Request(messages, **options), "5m")
+    return anthropic_messages.request_body(Request(messages, **options), "5m")
 
 
 def texts(message: dict[str, Any]) -> list[str]:
@@ -71,9 +73,11 @@ def test_without_a_system_prompt_the_tools_end_the_first_cached_part() -> None:
 
 
 def test_a_question_that_grows_leaves_the_cached_part_as_it_is() -> None:
-    first = cached_part(body(SYSTEM, GREETING, Message("user", "Is there")))
-    assert first == cached_part(body(SYSTEM, GREETING, QUESTION))
-    assert first != cached_part(body(SYSTEM, GREETING, QUESTION, Message("assistant", "Yes."), QUESTION))
+    first = anthropic_messages.cached_part(body(SYSTEM, GREETING, Message("user", "Is there")))
+    assert first == anthropic_messages.cached_part(body(SYSTEM, GREETING, QUESTION))
+    assert first != anthropic_messages.cached_part(
+        body(SYSTEM, GREETING, QUESTION, Message("assistant", "Yes."), QUESTION)
+    )
 
 
 def test_a_call_without_a_result_gets_one_that_says_so() -> None:
@@ -147,7 +151,7 @@ def test_the_thoughts_that_led_to_a_call_go_back_before_it_to_the_server_that_th
         "https://other claude": ["text", "tool_use"],
     }
     for server, kinds in kinds_for.items():
-        blocks = request_body(history, "5m", server)["messages"][1]["content"]
+        blocks = anthropic_messages.request_body(history, "5m", server)["messages"][1]["content"]
         assert [block["type"] for block in blocks] == kinds
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 import pytest
 import tiny_llama
 
 from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall
-from llmcore.engines.anthropic_engine import AnthropicLlm
 from llmcore.engines.ct2_engine import CTranslate2Llm
 from llmcore.engines.llamacpp_engine import LlamaCppLlm
 from llmcore.engines.openai_engine import OpenAILlm
@@ -17,7 +17,10 @@ from llmcore.engines.vllm_engine import VllmLlm
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-Engine = AnthropicLlm | CTranslate2Llm | LlamaCppLlm | OpenAILlm | VllmLlm
+if TYPE_CHECKING:
+    from llmcore.engines.anthropic_engine import AnthropicLlm
+
+    Engine = AnthropicLlm | CTranslate2Llm | LlamaCppLlm | OpenAILlm | VllmLlm
 
 DOOR = Tool("open_door", "Opens a door.", {"type": "object", "properties": {"room": {"type": "string"}}})
 

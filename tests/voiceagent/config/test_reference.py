@@ -58,6 +58,13 @@ def test_a_table_with_the_keys_of_an_earlier_one_refers_to_it() -> None:
     assert page.count("| `replicas` |") == 1
 
 
+def test_keys_that_another_table_explains_are_named_in_one_line() -> None:
+    (_, languages) = to_markdown(tables()).split("## [languages]\n")
+    languages = languages.split("## ")[0]
+    assert "Keys as in `[agent]`: `apology`, " in languages
+    assert "| `apology` |" not in languages
+
+
 def test_an_unknown_table_is_refused_with_the_tables_there_are() -> None:
     with pytest.raises(ConfigError, match=r"\[turns\]: no such table; allowed: llm, .*turn"):
         find_tables("turns")

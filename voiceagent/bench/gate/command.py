@@ -48,7 +48,7 @@ def gate(config: Config, plan: Plan, baseline: Path, *, record: bool) -> None:
     """Compare a run of the configured LLM with a baseline; record: write the baseline instead.
 
     Times that are too long are measured again and fail if they are too long again. Raises CommandFailed with
-    the regressions; ConfigError.
+    the regressions, or if the machine is too busy to record; ConfigError.
     """
     configure_log(config.log.format, "error")
     limits = Baseline() if record else read_baseline(baseline)

