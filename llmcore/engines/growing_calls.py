@@ -28,9 +28,10 @@ class GrowingCall:
     def arguments(self) -> str:
         """Arguments as JSON text.
 
-        Some servers send all arguments so far with each piece, or an empty object before the real one.
+        Some servers send all arguments so far with each piece, or an empty object before the real one;
+        some encode the object twice, or send `null` for a tool without arguments.
         """
-        joined = "".join(self.pieces).strip()
+        joined = _decoded("".join(self.pieces).strip())
         if not joined or is_whole(joined):
             return joined or "{}"
         last = self.pieces[-1]
@@ -46,6 +47,18 @@ class GrowingCall:
             # some servers send a new id with each piece of one call
             return call_id != self.call_id and (ended or name != self.name or joined in ("", "{}"))
         return ended or bool(self.name and name != self.name)
+
+
+def _decoded(text: str) -> str:
+    """Return the object that a JSON string has as its text, "" for null, and any other text as it is."""
+    if text == "null":
+        return ""
+    if not text.startswith('"'):
+        return text
+    try:
+        return str(json.loads(text, strict=False)).strip()
+    except ValueError:
+        return text
 
 
 def is_whole(text: str) -> bool:

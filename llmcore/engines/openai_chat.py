@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import ChoiceDelta
+from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
 
 from llmcore.engine import Delta, Message, Request, ServerError, ToolCall, Usage
 from llmcore.engines.growing_calls import GrowingCall, GrowingCalls, merge
@@ -123,8 +123,7 @@ class ChunkReader:
         if isinstance(chunk, str):
             self._ended = True
             return None
-        error = (chunk.model_extra or {}).get("error")
-        if error is not None:
+        if error := error_in_chunk(chunk):
             raise stream_error(error)
         if chunk.usage is not None:
             self._usage = _usage(chunk)
@@ -132,7 +131,7 @@ class ChunkReader:
             return None
         choice = chunk.choices[0]
         self._finish = choice.finish_reason or self._finish
-        delta: ChoiceDelta | None = choice.delta  # null from some servers
+        delta = self._delta_of(choice)
         if delta is None:
             return None
         words = _text(delta.content) or delta.refusal or ""  # a refusal takes the place of content
@@ -148,13 +147,26 @@ class ChunkReader:
             self._calls.add(piece)
         return Delta(words, thought=thought) if words or thought else None
 
+    def _delta_of(self, choice: Choice) -> ChoiceDelta | None:
+        """Return what a chunk adds: its `delta`, null from some servers, or the whole message of a server
+        that does not stream.
+        """
+        delta: ChoiceDelta | None = choice.delta
+        message = (choice.model_extra or {}).get("message")
+        if delta is None and isinstance(message, dict) and not self.started:
+            return ChoiceDelta.construct(None, **message)
+        return delta
+
     def finish(self) -> list[Delta]:
         """Return the calls and the last delta.
 
-        Raises BrokenStream if the stream broke off, RefusedError if a filter cut it.
+        Raises BrokenStream if the stream broke off, AttemptFailed if the server says that it failed,
+        RefusedError if a filter cut it.
         """
         if self._finish is None and not self._ended:
             raise BrokenStream("the stream ended before the reply did")
+        if self._finish == "error":  # OpenRouter's, of a model's host that failed
+            raise error_in_stream("the server says that the reply failed")
         reason = finish_reason(self._finish, self._server)
         calls = tuple(self._call(call, first=not number) for number, call in enumerate(self._calls.calls()))
         if not calls:
@@ -171,6 +183,26 @@ class ChunkReader:
         message_fields = self._extra if first else {}
         opaque = join_opaque(self._server, call=call.extra, function=call.of_function, message=message_fields)
         return ToolCall(call.call_id or new_call_id(), call.name, call.arguments, opaque)
+
+
+def error_in_chunk(chunk: ChatCompletionChunk) -> Any:
+    """Return the error that stands in place of a chunk, or in it; None without one.
+
+    OpenAI and most servers send `error`, which others leave empty; Mistral and LMDeploy an object "error";
+    Groq `x_groq.error`; OpenRouter an `error` in the choice; gateways a `message` or `detail` alone.
+    """
+    extra = chunk.model_extra or {}
+    if error := extra.get("error"):
+        return error
+    if str(chunk.object).lower() == "error":
+        return extra
+    groq = extra.get("x_groq")
+    if isinstance(groq, dict) and groq.get("error"):
+        return groq["error"]
+    if chunk.choices:
+        return (getattr(chunk.choices[0], "model_extra", None) or {}).get("error")
+    alone = chunk.choices is None and chunk.usage is None
+    return (extra.get("message") or extra.get("detail")) if alone else None
 
 
 def stream_error(error: Any) -> AttemptFailed:
@@ -236,9 +268,9 @@ def _usage(chunk: ChatCompletionChunk) -> Usage:
     written = details.cache_write_tokens if details is not None else None
     thoughts = usage.completion_tokens_details
     return Usage(
-        usage.prompt_tokens,
+        usage.prompt_tokens or 0,
         int(cached or 0),
-        usage.completion_tokens,
+        usage.completion_tokens or 0,
         written_tokens=written or 0,
         thought_tokens=(thoughts.reasoning_tokens if thoughts is not None else None) or 0,
         end_log_probability=others.get(END_FIELD),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
@@ -29,6 +30,7 @@ from llmcore.engines.remote_engine import START_S, EventStream, RemoteLlm, Remot
 from llmcore.engines.remote_failures import AttemptFailed, retry_after_s
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.refusal_texts import is_about_messages, refused_shapes
+from llmcore.text.refused_fields import describe_refused_field, refused_field, without_fields
 
 log = logging.getLogger(__name__)
 
@@ -47,10 +49,10 @@ _NEEDS_FLAG = "requires --jinja"
 class OpenAISettings(RemoteSettings):
     """Keyword arguments of OpenAILlm, which are keys of its configuration table.
 
-    base_url: address up to and including `/v1`. max_tokens_field: newer OpenAI models require
-    "max_completion_tokens". extra_body: further fields of the request. prefix_cache: True if the server
-    caches prompts and may be sent prefill requests; None decides by the kind of server: vLLM, SGLang, TGI,
-    TensorRT-LLM and llama.cpp do. For the rest see RemoteSettings.
+    base_url: address up to and including `/v1`. max_tokens_field: name of the limit of a reply; if a server
+    refuses it, the other name is sent. extra_body: further fields of the request. prefix_cache: True if the
+    server caches prompts and may be sent prefill requests; None decides by the kind of server: vLLM, SGLang,
+    TGI, TensorRT-LLM and llama.cpp do. For the rest see RemoteSettings.
     """
 
     base_url: str = "https://api.openai.com/v1"
@@ -72,6 +74,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         """Message shapes that the server is known to refuse."""
         self.asks_shapes = False
         """True if `start` must probe the server for the shapes that it accepts."""
+        self._refused_fields: set[str] = set()
         self._has_learned = False
         self._models: tuple[str, ...] = ()
 
@@ -175,7 +178,18 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
 
     async def open_in_shapes(self, request: Request, shapes: Shapes) -> Chunks:
         """Request a reply to messages in these shapes. Raises the client's exceptions."""
-        body = request_body(request, shapes, self._origin) | {self.max_tokens_field: request.max_tokens}
+        whole = request_body(request, shapes, self._origin) | {self.max_tokens_field: request.max_tokens}
+        while True:
+            body = without_fields(whole, self._refused_fields)
+            try:
+                return Chunks(await self._send(request, body))
+            except openai.APIStatusError as refusal:
+                field = refused_field(error_text(refusal), body)
+                if field is None or refusal.status_code not in REFUSAL_STATUSES:
+                    raise
+                self._leave_out(field)
+
+    async def _send(self, request: Request, body: Mapping[str, Any]) -> AsyncStream[ChatCompletionChunk]:
         unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
         more = {**self.server.always, **(self.extra_body or {}), **unfinished}
         headers = {SESSION_HEADER: request.caller} if request.caller else {}
@@ -184,7 +198,13 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         stream: AsyncStream[ChatCompletionChunk] = await self.client.chat.completions.create(
             model=self.model, extra_body=more, extra_headers=trace_headers(request) | headers, **body
         )
-        return Chunks(stream)
+        return stream
+
+    def _leave_out(self, field: str) -> None:
+        """Send this field no more. Concurrent requests may be refused for the same one."""
+        if field not in self._refused_fields:
+            self._refused_fields.add(field)
+            log.warning("%s: %s", self.base_url, describe_refused_field(field, self._refused_fields))
 
     async def _learn_shapes(self) -> None:
         """Probe which message shapes the server accepts, in requests for one token each.

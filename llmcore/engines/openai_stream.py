@@ -1,4 +1,4 @@
-"""Chunks of one streamed chat completion, and detection of its proper end."""
+"""Chunks of one chat completion, streamed or whole, and detection of its proper end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from openai import AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
 from llmcore.engines.openai_chat import STREAM_ENDED
+from llmcore.engines.remote_failures import AttemptFailed
 
 _TAIL_BYTES = 64
 """Bytes kept from the end of the stream, to search for `[DONE]`."""
@@ -18,12 +19,14 @@ class Chunks:
 
     A broken connection raises an error, except if only the end of the connection marks the end of the body
     (HTTP/1.0, or neither chunked nor with a Content-Length). Then `[DONE]` must have arrived; the openai
-    package does not expose it, so the raw bytes are watched.
+    package does not expose it, so the raw bytes are watched. A server that does not stream sends one JSON
+    object, which is one chunk. An answer without any chunk raises AttemptFailed.
     """
 
     def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
         self._stream = stream
         self._end_reported = False
+        self._has_chunks = False
         self._tail = b""
         self._bytes = stream.response.aiter_bytes
         stream.response.aiter_bytes = self._watch_bytes  # type: ignore[method-assign, assignment]
@@ -39,12 +42,35 @@ class Chunks:
 
     async def __anext__(self) -> ChatCompletionChunk | str:
         try:
-            return await anext(self._stream)
+            chunk = await anext(self._stream if self._has_chunks or not self._is_json() else self._whole())
         except StopAsyncIteration:
             if self._end_reported or not self._ended_properly():
                 raise
+            self._check_has_chunks()
             self._end_reported = True
             return STREAM_ENDED
+        self._has_chunks = True
+        return chunk
+
+    def _is_json(self) -> bool:
+        return self._content_type.startswith("application/json")
+
+    @property
+    def _content_type(self) -> str:
+        return str(self._stream.response.headers.get("content-type", "")).lower()
+
+    async def _whole(self) -> AsyncIterator[ChatCompletionChunk]:
+        """Yield the answer of a server that does not stream. Raises ValueError if it is no JSON object."""
+        await self._stream.response.aread()
+        answer = self._stream.response.json()
+        if not isinstance(answer, dict):
+            raise ValueError(f"{type(answer).__name__} in place of an object")
+        yield ChatCompletionChunk.construct(None, **answer)
+
+    def _check_has_chunks(self) -> None:
+        if not self._has_chunks:
+            kind = self._content_type or "unknown"
+            raise AttemptFailed(f"the answer is no stream of chunks (content type: {kind})")
 
     async def _watch_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
         async for data in self._bytes(chunk_size):
