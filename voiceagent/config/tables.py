@@ -206,7 +206,12 @@ class Config(LlmTables):
         return (self.agent.language, *self.languages)
 
     def further_languages(self, stage: Stage) -> tuple[str, ...]:
-        """Return the languages, beside `agent.language`, that the engine of a stage must have."""
+        """Return the languages, beside `agent.language`, that the engine of a stage must have.
+
+        None for an LLM: it is told the language of the answer.
+        """
+        if stage == "llm":
+            return ()
         own = (code for code, table in self.languages.items() if table.synthesizer is not None)
         left_out = set(own) if stage == "synthesizer" else set()
         return tuple(code for code in self.languages if code not in left_out)

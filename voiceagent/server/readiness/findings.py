@@ -43,6 +43,10 @@ class Finding:
     text: str
 
 
+_VOICE = "languages.{}.synthesizer"
+"""Name of the table of a further language's voice."""
+
+
 def find(config: Config, machine: Machine, environ: Mapping[str, str]) -> list[Finding]:
     """Return everything that can be known without loading anything, by table."""
     findings = [
@@ -71,6 +75,7 @@ def engine_tables(config: Config) -> Iterator[tuple[str, Stage, EngineConfig]]:
         ("back_llm", "llm", config.back_llm),
         ("fallback", "llm", config.fallback),
         ("synthesizer_fallback", "synthesizer", config.synthesizer_fallback),
+        *((_VOICE.format(code), "synthesizer", one.synthesizer) for code, one in config.languages.items()),
     )
     for name, stage, table in others:
         if table is not None:
@@ -131,6 +136,7 @@ def _extras(config: Config) -> Iterator[Finding]:
         ("calls", config.calls.folder, "zstandard"),
         ("otlp", config.otlp.endpoint, "opentelemetry"),
         ("cluster", config.cluster.redis_url, "redis"),
+        ("languages", config.languages, "py3langid"),
     )
     for table, used, package in wanted:
         if used and find_spec(package) is None:
@@ -167,7 +173,8 @@ def _of_table(
             yield Finding(name, "note", f"{text}, or: voiceagent weights {one.name}")
         return
     try:
-        language, others = config.agent.language, config.further_languages(stage)
+        own = [code for code in config.languages if name == _VOICE.format(code)]
+        language, others = (own[0], ()) if own else (config.agent.language, config.further_languages(stage))
         engine = build_engine(stage, table, config.source, name, language=language, others=others)
         options = resolve_paths(table.options, config.source.parent)
     except (ConfigError, FileNotFoundError) as error:

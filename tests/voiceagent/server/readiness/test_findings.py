@@ -194,6 +194,7 @@ def test_an_mcp_program_that_is_not_there_is_missing(tmp_path):
         ('[calls]\nfolder = "./kept"\n', "calls"),
         ('[otlp]\nendpoint = "http://127.0.0.1:4318"\n', "otlp"),
         ('[cluster]\nredis_url = "redis://127.0.0.1"\n', "cluster"),
+        ("[languages.de]\n", "languages"),
         ('[[agent.mcp]]\nlabel = "x"\nurl = "http://127.0.0.1:9/mcp"\n', "mcp"),
     ],
 )
@@ -202,3 +203,18 @@ def test_a_table_whose_package_is_not_installed_names_what_brings_it(tmp_path, m
     for module in (findings, pool):
         monkeypatch.setattr(module, "find_spec", lambda _: None)
     assert any(f"pip install 'voiceagent-server[{extra}]'" in text for text in missing(config))
+
+
+def test_a_call_in_several_languages_misses_nothing_but_its_key():
+    found = find(load(CONFIGS / "languages.toml"), SMALL, {"OPENAI_API_KEY": "made up"})
+    assert [finding.text for finding in found if finding.state == "missing"] == []
+    assert Finding("languages.de.synthesizer", "ok", "espeak is installed; licence GPL-3") in found
+
+
+def test_the_voice_of_a_further_language_is_checked_in_its_own_language(tmp_path):
+    path = tmp_path / "own.toml"
+    text = (CONFIGS / "languages.toml").read_text()
+    path.write_text(text.replace('engine = "espeak"  ', 'engine = "piper-english"\nvoice = "en_US-joe"  '))
+    [reason] = missing(load(path), OPENAI_API_KEY="made up")
+    assert "languages.de.synthesizer" in reason
+    assert "'de'" in reason
