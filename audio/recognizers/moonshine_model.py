@@ -225,7 +225,7 @@ class LoadedModel:
 
     def text(self, tokens: list[int]) -> str:
         """Return the text of `tokens`; "" for the typical transcripts of wordless audio."""
-        text = text_of(tokens, self.vocabulary)
+        text = text_of(tokens, self.vocabulary).replace("ood-bye", "oodbye")  # it writes both
         return "" if text.strip(".!?").lower() in _WORDLESS else text
 
 

@@ -105,11 +105,6 @@ class CallRecord:
         ]
         return [line for line in self.lines if any(line.begin_s < at_s < line.end_s for at_s in starts)]
 
-    def transcript(self) -> str:
-        """Return the call as text, a line for each side's words, for a judge."""
-        names = {"caller": "Caller", "agent": "Agent"}
-        return "\n".join(f"{names[one.role]}: {one.text}" for one in self.said if one.text)
-
     def as_json(self) -> dict[str, Any]:
         """Return the record as JSON values."""
         return {

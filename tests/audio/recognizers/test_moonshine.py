@@ -285,6 +285,13 @@ def test_goodbye_is_likely_with_any_phrases_or_words_of_an_agent(tmp_path: Path,
     assert all(counted)
 
 
+def test_goodbye_is_one_word_in_transcripts(model: LoadedModel) -> None:
+    """The model writes "good-bye", too, which agents and their patterns do not expect."""
+    numbers = numbers_of(model.vocabulary)
+    texts = [model.text(tokens_of(words, numbers)) for words in ("Good-bye.", "Thanks, good-bye.")]
+    assert texts == ["Goodbye.", "Thanks, goodbye."]
+
+
 def test_common_words_of_the_agent_change_nothing(model: LoadedModel) -> None:
     common = LoadedModel(None, weight=0.3, words=("room", "night", "book"))
     free = common.phrases.of_server.free

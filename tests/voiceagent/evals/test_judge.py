@@ -1,4 +1,4 @@
-"""Judges: strict replies, evidence that is in the call, agreement."""
+"""Judges: strict replies, the line that is the evidence, agreement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from llmcore.engine import Delta, Request, ServerError
-from voiceagent.evals.judge import InvalidReply, Verdict, agreement, ask, parse
+from voiceagent.evals.judge import Answer, InvalidReply, Verdict, agreement, ask, parse
 from voiceagent.evals.record import CallRecord, Said, ToolUse
 from voiceagent.evals.runs import judged
 
@@ -19,8 +19,15 @@ CALL = CallRecord(
 QUESTION = "Did the agent apologise?"
 
 
-def reply(answer: object, evidence: object, **others: object) -> str:
-    return json.dumps({"answer": answer, "evidence": evidence, **others})
+LINES = (
+    "I was charged twice.",
+    "I am sorry to hear that. I'll look.",
+    'look_up({"invoice": 7}) -> found: two charges',
+)
+
+
+def reply(answer: object, line: object, **others: object) -> str:
+    return json.dumps({"line": line, "answer": answer, **others})
 
 
 class Judge:
@@ -47,38 +54,30 @@ class Judge:
         yield Delta(answer)
 
 
-@pytest.mark.parametrize(
-    ("answer", "evidence"),
-    [
-        ("yes", "I am sorry"),
-        ("yes", "i'm".replace("'m", " am") + " SORRY to hear that"),
-        ("no", "charged twice"),
-    ],
-)
-def test_a_quote_of_the_call_is_evidence(answer: str, evidence: str) -> None:
-    assert parse(reply(answer, evidence), QUESTION, CALL) == Verdict(QUESTION, answer, evidence)  # type: ignore[arg-type]
+@pytest.mark.parametrize(("answer", "line"), [("yes", 2), ("no", 1), ("yes", 3)])
+def test_the_line_that_a_judge_names_is_the_evidence(answer: Answer, line: int) -> None:
+    assert parse(reply(answer, line), QUESTION, CALL) == Verdict(QUESTION, answer, LINES[line - 1])
 
 
-def test_a_tools_result_can_be_quoted_and_a_no_needs_no_quote() -> None:
-    assert parse(reply("yes", "two charges"), QUESTION, CALL).answer == "yes"
-    assert parse(reply("no", ""), QUESTION, CALL).answer == "no"
+def test_a_no_needs_no_line() -> None:
+    assert parse(reply("no", 0), QUESTION, CALL) == Verdict(QUESTION, "no", "")
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("Yes, it did.", "not one JSON object"),
-        (f"```json\n{reply('yes', 'sorry')}\n```", "not one JSON object"),
+        (f"```json\n{reply('yes', 2)}\n```", "not one JSON object"),
         ("[]", "exactly the keys"),
-        (reply("yes", "sorry", reason="polite"), "exactly the keys"),
-        (reply("maybe", "sorry"), 'allowed: "yes", "no"'),
-        (reply(True, "sorry"), 'allowed: "yes", "no"'),
-        (reply("yes", ""), "allowed: a quote"),
-        (reply("yes", "..."), "allowed: a quote"),
-        (reply("yes", 3), "allowed: a quote"),
-        (reply("yes", "I apologise"), "not in the transcript"),
-        (reply("no", "I refuse"), "not in the transcript"),
-        (reply("yes", "twice. I am sorry"), "not in the transcript"),
+        (reply("yes", 2, reason="polite"), "exactly the keys"),
+        (reply("maybe", 2), 'allowed: "yes", "no"'),
+        (reply(True, 2), 'allowed: "yes", "no"'),
+        (reply("yes", 0), "allowed for 'yes': 1 to 3"),
+        (reply("yes", 4), "allowed for 'yes': 1 to 3"),
+        (reply("no", -1), "allowed for 'no': 0 to 3"),
+        (reply("yes", "I am sorry"), "allowed for 'yes': 1 to 3"),
+        (reply("yes", True), "allowed for 'yes': 1 to 3"),
+        (reply("yes", 1.0), "allowed for 'yes': 1 to 3"),
     ],
 )
 def test_other_replies_are_invalid(text: str, reason: str) -> None:
@@ -87,9 +86,20 @@ def test_other_replies_are_invalid(text: str, reason: str) -> None:
 
 
 async def test_an_invalid_reply_is_asked_for_again_and_named() -> None:
-    judge = Judge(reply("yes", "I apologise"), reply("yes", "I am sorry"))
-    assert (await ask(judge, QUESTION, CALL)).answer == "yes"
-    assert "'I apologise' is not in the transcript" in judge.requests[1].messages[-1].content
+    judge = Judge(reply("yes", 9), reply("yes", 2))
+    assert (await ask(judge, QUESTION, CALL)).evidence == LINES[1]
+    assert "line is 9" in judge.requests[1].messages[-1].content
+
+
+async def test_a_judge_reads_numbered_lines_the_tools_last() -> None:
+    judge = Judge(reply("no", 0))
+    await ask(judge, QUESTION, CALL)
+    shown = judge.requests[0].messages[-1].content
+    assert shown.splitlines()[:3] == [
+        f"1. Caller: {LINES[0]}",
+        f"2. Agent: {LINES[1]}",
+        f"3. Tool: {LINES[2]}",
+    ]
 
 
 async def test_a_verdict_without_a_valid_reply_is_discarded() -> None:
