@@ -26,7 +26,7 @@ BRIEFED = "the colleague was briefed"
 class Colleague:
     """The other end of a colleague's call. brief: text for them. post: posts an event to the call."""
 
-    def __init__(self, call_id: str, brief: str, post: Callable[[ev.Event], None]) -> None:
+    def __init__(self, call_id: str, brief: str, post: Callable[[ev.AgentEvent], None]) -> None:
         self._call_id = call_id
         self._brief = brief
         self._post = post
