@@ -268,13 +268,13 @@ class Utterance:
             draft, self._draft = [], heard.tokens
             if abandoned.is_set():
                 break
-            text = self._model.text(heard.tokens)
+            text = self._text(heard.tokens, likely)
             if not final and (omission := self._find_omission(sound[begin:], text)):
                 words, at = omission
                 segments.append(Segment(words, (begin + at) / SAMPLE_RATE_HZ, heard.confidence, final=True))
                 self._earlier.clear()
                 heard = self._model.transcribe(piece[at:], [], abandoned, flush, likely)
-                text, self._draft = self._model.text(heard.tokens), heard.tokens
+                text, self._draft = self._text(heard.tokens, likely), heard.tokens
                 begin += at
             if final:
                 self._earlier.clear()
@@ -283,6 +283,10 @@ class Utterance:
             segments.append(Segment(text, end / SAMPLE_RATE_HZ, heard.confidence, final, heard.complete))
             begin = end
         return segments
+
+    def _text(self, tokens: list[int], likely: LikelyPhrases) -> str:
+        text = self._model.text(tokens)
+        return text if likely.names is None else likely.names.correct(text)
 
     def _find_omission(self, sound: Samples, text: str) -> tuple[str, int] | None:
         """Return the transcript before a long pause, and the sample to continue from, if the model omitted

@@ -13,6 +13,7 @@ from audio.recognizers import RecognizerError
 from audio.recognizers.decoding.beam_search import Expected
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of, word_insides
 from audio.recognizers.decoding.names import Names
+from audio.recognizers.decoding.near_phrases import NearPhrases
 from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
 from audio.recognizers.moonshine_grammars import NUMBERS
 
@@ -33,13 +34,18 @@ class LikelyPhrases:
 
     Args:
         free: those of any answer; None for no phrases.
+        names: names of the call, which take the place of words near them.
         with_numbers: returns them plus number words, as names; at most this many in a text.
     """
 
     def __init__(
-        self, free: Expected | None, with_numbers: Callable[[Expected | None, float], Expected]
+        self,
+        free: Expected | None,
+        names: NearPhrases | None,
+        with_numbers: Callable[[Expected | None, float], Expected],
     ) -> None:
         self.free = free
+        self.names = names
         self._with_numbers = with_numbers
 
     # made when the first number is expected, as most calls with phrases of their own have none
@@ -85,7 +91,14 @@ class PhraseBook:
         free = self._base
         if names or words:
             free = self._with_names(free, self._word_names(words) | self._whole_names(names))
-        return LikelyPhrases(free, self._with_numbers)
+        near = NearPhrases(names, self._is_common) if names else None
+        return LikelyPhrases(free, near, self._with_numbers)
+
+    def _is_common(self, word: str) -> bool:
+        """Return True for a word of one token."""
+        return any(
+            len(tokens_of(form, self._numbers)) == 1 for form in (word, word.lower(), word.capitalize())
+        )
 
     def _with_names(self, expected: Expected | None, likely: dict[tuple[int, ...], float]) -> Expected:
         expected = expected or Expected(self._weight)

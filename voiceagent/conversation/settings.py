@@ -106,6 +106,7 @@ class CallSettings:
     fixed_language: the one that the client has set, "" to follow the caller.
     likely_phrases: words and names that the client expects in the caller's speech, as they should be written.
     likely_words: the same with less weight, from a text of the client's.
+    suppress_noise: suppress steady noise in the caller's audio, whatever the configuration says.
     """
 
     instructions: str
@@ -138,6 +139,7 @@ class CallSettings:
     fixed_language: str = field(default="", metadata=LOGGED_IF_SET)
     likely_phrases: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
     likely_words: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
+    suppress_noise: bool = field(default=False, metadata=LOGGED_IF_SET)
 
     @property
     def prompt_instructions(self) -> str:

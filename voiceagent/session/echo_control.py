@@ -40,6 +40,7 @@ class EchoControl:
         self._settings = settings
         self._played = PlayedAudio(settings.output_format.rate_hz)
         self._path: EchoPath | None = None
+        self._delay_s = 0.0  # of a measured echo
         if config.cancel is True or config.suppress_noise:
             self._path = EchoPath(EchoCanceller(config.cancel is True, config.suppress_noise), settings)
         self._voice_s: float | None = None  # beginning of the voice that may be an echo
@@ -47,6 +48,8 @@ class EchoControl:
         self._agent_began_s = 0.0  # start of the agent's audio after a second of silence
         self._cancels = config.cancel is True
         self._reported = False  # that there is no canceller
+        if settings.suppress_noise and not config.suppress_noise:
+            self._rebuild()
 
     @property
     def rate_hz(self) -> int:
@@ -58,11 +61,31 @@ class EchoControl:
         return samples if self._path is None else self._path.clean(samples)
 
     def configure(self, settings: CallSettings) -> None:
-        """Apply the rates of these settings."""
+        """Apply the rates of these settings, and their noise suppression."""
+        suppressed = self._suppresses_noise
         self._settings = settings
         self._played.change_rate(settings.output_format.rate_hz)
-        if self._path is not None:
+        if self._suppresses_noise != suppressed:
+            self._rebuild()
+        elif self._path is not None:
             self._path.configure(settings)
+
+    @property
+    def _suppresses_noise(self) -> bool:
+        return self._config.suppress_noise or self._settings.suppress_noise
+
+    def _rebuild(self) -> None:
+        """Begin, or end, noise suppression. A canceller learns its echo again."""
+        noise = self._suppresses_noise
+        if not noise and not self._cancels:
+            self._path = None
+            return
+        try:
+            canceller = EchoCanceller(self._cancels, noise, self._delay_s)
+        except EchoError as error:
+            _log.warning("noise_not_suppressed", reason=str(error))
+            return
+        self._path = EchoPath(canceller, self._settings)
 
     # ---- the agent's audio
 
@@ -129,13 +152,13 @@ class EchoControl:
         canceller.
         """
         try:
-            canceller = EchoCanceller(True, self._config.suppress_noise, echo.delay_s)
+            canceller = EchoCanceller(True, self._suppresses_noise, echo.delay_s)
         except EchoError as error:
             if not self._reported:
                 self._reported = True
                 _log.warning("echo_not_cancelled", reason=str(error), delay_s=round(echo.delay_s, 3))
             return None
-        self._cancels = True
+        self._cancels, self._delay_s = True, echo.delay_s
         received = since(max(self._agent_began_s, received_s - _CONVERGE_S))
         received = received[len(received) % FRAME_SAMPLES :]
         passes = max(1, round(_CONVERGE_S * SAMPLE_RATE_HZ) // max(1, len(received)))

@@ -199,10 +199,14 @@ class Listener:
     def configure(self, settings: CallSettings) -> None:
         """Apply new settings; the audio received so far stays."""
         old, self._settings = self._settings, settings
-        if old.input_format != settings.input_format:
+        audio_changes = (old.input_format, old.suppress_noise) != (
+            settings.input_format,
+            settings.suppress_noise,
+        )
+        if audio_changes:
             self._drain()
         self._echo.configure(settings)
-        if old.input_format != settings.input_format:
+        if audio_changes:
             self._arriving.change_rate(self._echo.rate_hz)
         if old.turn_detection != settings.turn_detection:
             self._restart_detector()

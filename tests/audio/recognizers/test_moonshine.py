@@ -248,6 +248,18 @@ async def test_phrases_of_a_call_are_heard_in_that_call_alone() -> None:
     assert texts == ["Four queen of clubs.", "Four queen of gloves."]
 
 
+def test_a_rare_name_of_a_call_is_written_as_the_client_writes_it(model: LoadedModel) -> None:
+    sound = recorded("cards_002.wav", 16_000)
+    (segment,) = model.open_in(ExpectedSpeech(phrases=("Glovez",)))(sound, "", Event())
+    assert segment.text == "Four queen of Glovez."
+
+
+def test_a_common_word_stays_though_a_name_of_a_call_is_near(model: LoadedModel) -> None:
+    names = model.phrases.of_call(("Clark",), ()).names
+    assert names is not None
+    assert names.correct("The clerk is here.") == "The clerk is here."
+
+
 def test_phrases_of_a_call_add_to_those_of_the_server(tmp_path: Path) -> None:
     sound = recorded("cards_002.wav", 16_000)
     (cards := tmp_path / "cards.txt").write_text("queen of clubs\n")

@@ -118,7 +118,7 @@ class Transcription(Wire):
 
 
 class NoiseReduction(Wire):
-    """Noise reduction: a hint without effect."""
+    """Noise reduction, of one kind here whatever `type` is."""
 
     type: Literal["near_field", "far_field"] | None = None
     strength: float | None = None

@@ -2,8 +2,8 @@
 
 A missing field keeps its value. Null restores the value that the call began with, unless null has its own
 meaning in the protocol (`turn_detection`, `transcription`, `noise_reduction`). Hints without effect here (the
-transcription's model and delay, noise reduction, tracing, truncation, reasoning) are accepted and shown as
-sent, because clients compare the session with their request.
+transcription's model and delay, the kind of noise reduction, tracing, truncation, reasoning) are accepted and
+shown as sent, because clients compare the session with their request.
 """
 
 from __future__ import annotations
@@ -183,6 +183,8 @@ def _input_changes(update: AudioInput, settings: CallSettings, defaults: CallSet
         if settings.language:  # of a call that serves several
             changes["fixed_language"] = _language_code(update.transcription)
         changes |= _likely(update.transcription)
+    if "noise_reduction" in given:
+        changes["suppress_noise"] = update.noise_reduction is not None
     if "turn_detection" in given:
         detection = update.turn_detection
         changes["turn_detection"] = detection and _merge_detection(detection, settings, defaults)

@@ -105,10 +105,18 @@ HINTS: dict[str, Any] = {
 
 def test_hints_without_effect_are_shown_as_they_were_sent() -> None:
     settings = updated(**HINTS, **input_(noise_reduction={"type": "near_field"}))
-    assert replace(settings, echoed={}) == OPERATOR
+    assert replace(settings, echoed={}, suppress_noise=False) == OPERATOR
     shown = show_session("s", updated(settings, instructions="Be brief."))
     assert {name: shown[name] for name in HINTS} == HINTS
     assert shown["audio"]["input"]["noise_reduction"] == {"type": "near_field"}
+
+
+@pytest.mark.parametrize("kind", ["near_field", "far_field"])
+def test_noise_reduction_suppresses_noise_until_it_is_null(kind: str) -> None:
+    settings = updated(**input_(noise_reduction={"type": kind}))
+    assert settings.suppress_noise
+    assert updated(settings, instructions="Be brief.").suppress_noise
+    assert not updated(settings, **input_(noise_reduction=None)).suppress_noise
 
 
 def test_null_takes_back_a_hint() -> None:

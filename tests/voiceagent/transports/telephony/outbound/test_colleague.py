@@ -21,7 +21,7 @@ class Other:
     """The other end, and the events that are posted to the call."""
 
     def __init__(self) -> None:
-        self.posted: list[ev.Event] = []
+        self.posted: list[ev.AgentEvent] = []
         self.colleague = Colleague("call_1", BRIEF.text, self.posted.append)
         self.briefing = asyncio.create_task(self.colleague.brief())
 
