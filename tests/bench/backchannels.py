@@ -26,7 +26,7 @@ from voiceagent.bench.people.offline import DECODING_S, LEAD_S, quick_services
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import build_engine
-from voiceagent.server.startup import with_vocabulary
+from voiceagent.server.engine_building import with_vocabulary
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.terminal_table import print_table
 from voiceagent.transports.local_call import FORMAT, LocalCall

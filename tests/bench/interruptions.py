@@ -36,7 +36,8 @@ from voiceagent.cli.main import run_command
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo import MATERIAL
-from voiceagent.server.startup import build_engines, build_recognizer_alone, started
+from voiceagent.server.engine_building import build_engines, build_recognizer_alone
+from voiceagent.server.startup import started
 from voiceagent.session.services import Services
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics

@@ -26,7 +26,7 @@ from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import percentile
 from voiceagent.conversation.prompting.prompt_history import PromptHistory
 from voiceagent.conversation.prompting.request import make_prompt
-from voiceagent.server.startup import build_engines
+from voiceagent.server.engine_building import build_engines
 from voiceagent.session.summarising import Summarising
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 

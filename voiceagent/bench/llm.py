@@ -35,7 +35,7 @@ from voiceagent.bench.server_process import stop
 from voiceagent.bench.trace.distribution import Trace
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.server.startup import build_engines
+from voiceagent.server.engine_building import build_engines
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed

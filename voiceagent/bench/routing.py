@@ -30,7 +30,7 @@ from voiceagent.bench.material import LabelledQuestion
 from voiceagent.bench.scoring import judge
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
-from voiceagent.server.startup import build_engines
+from voiceagent.server.engine_building import build_engines
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 

@@ -27,7 +27,8 @@ from voiceagent.bench.speech import (
 )
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import LatencyBudget, percentile
-from voiceagent.server.startup import build_engines, started
+from voiceagent.server.engine_building import build_engines
+from voiceagent.server.startup import started
 from voiceagent.session.services import Services
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics

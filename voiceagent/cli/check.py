@@ -17,9 +17,9 @@ from audio.synthesizers import SynthesizerError
 from llmcore.engine import Llm, LlmError, Message, Request
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.server.engine_building import build_engines
 from voiceagent.server.readiness.findings import Finding, find
 from voiceagent.server.readiness.machine import GIB, available_memory, this_machine
-from voiceagent.server.startup import build_engines
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed

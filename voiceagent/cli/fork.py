@@ -29,7 +29,8 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.llm.config import LlmTables
-from voiceagent.server.startup import build_engines, started
+from voiceagent.server.engine_building import build_engines
+from voiceagent.server.startup import started
 from voiceagent.session.services import Services
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics

@@ -31,7 +31,8 @@ from voiceagent.cli.remote_call import connected, remote_call
 from voiceagent.cli.transcribe import transcripts
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.server.startup import build_engines, build_recognizer_alone, started
+from voiceagent.server.engine_building import build_engines, build_recognizer_alone
+from voiceagent.server.startup import started
 from voiceagent.telemetry.log import configure_log, printable
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import (

@@ -15,7 +15,7 @@ from audio.detection.voiced_spans import utterances
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
 from voiceagent.config.tables import Config
-from voiceagent.server.startup import build_recognizer_alone
+from voiceagent.server.engine_building import build_recognizer_alone
 from voiceagent.transports.local_call import Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
 

@@ -18,7 +18,7 @@ the response that the client knows, and a preemptive one: phases, calls, played 
 to the LLM: responses, prefills, the history in prompts, its summaries history         the items of the
 conversation tool_calls, tool_records, tool_names
                 the tools that the server runs, their records in the history, and their names
-item_requests, input_requests
+item_requests
                 a client's requests about single items, and about the input audio
 turn_policy, config, words, set_phrases
                 rules of turn-taking on this server, its configuration tables, word lists, fixed phrases

@@ -26,7 +26,7 @@ from voiceagent.conversation.silent_caller import SilentCaller
 from voiceagent.conversation.tool_calls import ToolCalls
 from voiceagent.conversation.turn.caller import Caller
 from voiceagent.conversation.turn.caller_turn import CallerTurn
-from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.turn_policy import CurrentPolicy
 from voiceagent.conversation.words import sentences_of, words_of
 
 
@@ -55,7 +55,7 @@ class Answering:
 
     def __init__(
         self,
-        policy: TurnPolicy,
+        rules: CurrentPolicy,
         caller: Caller,
         responses: CurrentResponse,
         prompts: Prompts,
@@ -64,7 +64,7 @@ class Answering:
         reviews: Reviews,
         new_id: Callable[[str], str],
     ) -> None:
-        self._policy = policy
+        self._rules = rules
         self._caller = caller
         self._responses = responses
         self._prompts = prompts
@@ -79,7 +79,7 @@ class Answering:
         )  # (turn id, number of preemptive responses started for it)
         self._results_attempts = 0  # preemptive responses started for the results that are due
         self._preemptive_allowed = True
-        self._silence = SilentCaller(policy)
+        self._silence = SilentCaller(rules)
 
     @property
     def has_pending(self) -> bool:
@@ -91,12 +91,6 @@ class Answering:
             or bool(queue.speech)
             or self._tools.has_update
         )
-
-    def use(self, policy: TurnPolicy) -> None:
-        """Apply the rules of another language."""
-        self._policy = policy
-        self._silence.use(policy)
-        self._reviews.use(policy)
 
     def allow_preemptive(self, allowed: bool) -> None:
         """Set whether the LLM has capacity for responses that may be dropped."""
@@ -199,7 +193,7 @@ class Answering:
         if kept and turn.respond and words:
             self._queue.answer_due = True
         if words or failure is not None:
-            said, language = sentences_of(turn.whole_text), language_of(self._policy.language)
+            said, language = sentences_of(turn.whole_text), language_of(self._rules.now.language)
             self._silence.on_caller_input(asks_for_moment(said, language))
         if failure is None or not turn.respond or self._responses.active is not None:
             return dropped
@@ -222,7 +216,7 @@ class Answering:
         if interrupted and response.wanted.in_conversation and unheard:
             self._queue.answer_due = True
         answered = not (cut or response.tool_calls or response.start.say or response.is_clip)
-        if answered and not self._policy.tools_as_logged:
+        if answered and not self._rules.now.tools_as_logged:
             self._tools.begin_answer()
         commands = self._tools.on_response_over(response.response_id, cut)
         commands += self._reviews.on_response_over(response)
@@ -243,7 +237,7 @@ class Answering:
         dropped = self._responses.cancel_preemptive()
         attempts = self._turn_attempts[1] if self._turn_attempts[0] == turn.item_id else 0
         spared = 0 if turn.settled else 1
-        if attempts + spared >= self._policy.preemptive_attempts:
+        if attempts + spared >= self._rules.now.preemptive_attempts:
             return dropped
         self._turn_attempts = (turn.item_id, attempts + 1)
         return dropped + self._start(ev.ResponseRequested(), settings, turn, preemptive=True)
@@ -339,10 +333,10 @@ class Answering:
         )
         if held is not None:
             return [] if wanted and planned is not None else self._responses.cancel_preemptive()
-        attempts = self._policy.preemptive_attempts if self._preemptive_allowed else 0
+        attempts = self._rules.now.preemptive_attempts if self._preemptive_allowed else 0
         if not wanted or planned is None or self._results_attempts >= attempts:
             return []
-        if self._policy.tools_as_logged or not planned.message.spoken:
+        if self._rules.now.tools_as_logged or not planned.message.spoken:
             return []
         self._results_attempts += 1
         response = self._own_request(True, settings)

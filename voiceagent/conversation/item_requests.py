@@ -1,4 +1,4 @@
-"""A client's requests about single items of the conversation, and their consequences for the call."""
+"""A client's requests about single items and the input audio, and their consequences for the call."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Literal
 from audio.recognizers import SAMPLE_RATE_HZ
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation import interruption
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.causes import cause_of
 from voiceagent.conversation.commands import Command
@@ -171,3 +172,31 @@ def _sent_s(sound_s: float, frame_s: float) -> float:
     The last frame is padded with silence, and resampling may carry the end into one more frame.
     """
     return (math.floor(sound_s / frame_s) + 1) * frame_s + 0.001  # clients count in whole milliseconds
+
+
+def commit_input(event: ev.InputCommitted, caller: Caller, responses: CurrentResponse) -> list[Command]:
+    """End the turn in progress on the client's request, or return an error if there is none. The caller
+    concludes the turn if it is settled.
+    """
+    turn = caller.open
+    if turn is None:
+        message = "the input audio buffer is empty; append sound before committing it"
+        code = "input_audio_buffer_commit_empty"
+        return [notify.NotifyError(code, message, client_event_id=event.client_event_id)]
+    commands = responses.cancel_preemptive()
+    if not turn.announced:
+        commands.append(interruption.resume_playout())
+    commands += caller.end_by_client(turn, event.buffered_s)
+    commands += caller.commit(turn, by_voice=False)
+    commands.append(do.ClearInput())
+    return commands
+
+
+def clear_input(caller: Caller, responses: CurrentResponse) -> list[Command]:
+    """Drop the turn in progress and restore the agent's playout."""
+    commands: list[Command] = []
+    if caller.open is not None:
+        commands += caller.drop(caller.open)
+        commands += responses.cancel_preemptive()
+        commands.append(interruption.resume_playout())
+    return [*commands, do.ClearInput(), notify.NotifyInputCleared()]

@@ -23,9 +23,7 @@ from voiceagent.conversation.call_language import LanguageFollowing
 from voiceagent.conversation.causes import cause_of
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, MessageItem
-from voiceagent.conversation.input_requests import clear_input, commit_input
-from voiceagent.conversation.interruption import InterruptionPolicy
-from voiceagent.conversation.item_requests import ItemRequest, ItemRequests
+from voiceagent.conversation.item_requests import ItemRequest, ItemRequests, clear_input, commit_input
 from voiceagent.conversation.mcp_lists import McpLists
 from voiceagent.conversation.out_of_band import OutOfBandResponses, runs_out_of_band
 from voiceagent.conversation.prompting.prompts import Prompts
@@ -35,7 +33,7 @@ from voiceagent.conversation.reviews import Reviews
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.tool_calls import ToolCalls
 from voiceagent.conversation.turn.caller import Caller
-from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.turn_policy import CurrentPolicy, TurnPolicy
 from voiceagent.conversation.turn_taking import TurnTaking
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 
@@ -52,24 +50,24 @@ class Conversation:
         self, settings: CallSettings, policy: TurnPolicy, rate_hz: int, new_id: Callable[[str], str]
     ) -> None:
         self.settings = settings
-        self._policy = policy
+        self._rules = CurrentPolicy(policy)
         served = [rules.language for rules in policy.languages]
         self._language = LanguageFollowing.among(served) if served else None
         self.history = History(as_logged=policy.tools_as_logged)
         self._started = False
         self.paused = False
         """True while inference is paused, see `InferencePause`."""
-        self._caller = Caller(self.history, policy, new_id)
+        self._caller = Caller(self.history, self._rules, new_id)
         self._tools = ToolCalls(self.history, policy.max_tool_rounds, new_id)
         self._mcp_lists = McpLists(self.history, new_id)
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)
-        voice = VoiceOverAgent(InterruptionPolicy(policy), self._caller, self._responses)
+        voice = VoiceOverAgent(self._rules, self._caller, self._responses)
         self._items = ItemRequests(self.history, self._responses, self._tools, policy.limits, self._caller)
         self._prompts = Prompts(self.history, policy, self._tools.built_in_tools)
         self._out_of_band = OutOfBandResponses(self.history, self._prompts, self._tools, new_id)
-        self._reviews = Reviews(policy, self._responses)
+        self._reviews = Reviews(self._rules, self._responses)
         self._answering = Answering(
-            policy,
+            self._rules,
             self._caller,
             self._responses,
             self._prompts,
@@ -79,7 +77,7 @@ class Conversation:
             new_id,
         )
         self._turns = TurnTaking(
-            self.history, policy, self._caller, voice, self._prompts, self._responses, self._answering
+            self.history, self._rules, self._caller, voice, self._prompts, self._responses, self._answering
         )
 
     @property
@@ -141,7 +139,7 @@ class Conversation:
         if code == self.settings.language:
             return []
         self.settings = replace(self.settings, language=code, fixed_language=self._language.fixed)
-        self._turns.use(self._policy.in_language(code))
+        self._rules.now = self._rules.now.in_language(code)
         dropped = self._responses.cancel_preemptive()
         return [*dropped, do.ConfigureListening(self.settings), do.ConfigureSpeaking(self.settings)]
 

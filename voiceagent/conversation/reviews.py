@@ -15,7 +15,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Generating, Over, Playing, Response, Sent
-from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.turn_policy import CurrentPolicy
 
 
 @dataclass(slots=True)
@@ -33,15 +33,11 @@ class _Review:
 class Reviews:
     """The review in progress, if any. Methods return the commands that follow."""
 
-    def __init__(self, policy: TurnPolicy, responses: CurrentResponse) -> None:
-        self._phrase = policy.correction
+    def __init__(self, rules: CurrentPolicy, responses: CurrentResponse) -> None:
+        self._rules = rules
         self._responses = responses
         self._review: _Review | None = None
         self._last_id = ""  # the newest answer that was reviewed
-
-    def use(self, policy: TurnPolicy) -> None:
-        """Apply the rules of another language."""
-        self._phrase = policy.correction
 
     @property
     def pending(self) -> bool:
@@ -53,7 +49,7 @@ class Reviews:
         speaks nothing is stopped: a barge-in would do it, and needs no correction.
         """
         response, review = self._responses.active, self._review
-        if response is None or self._phrase is None:
+        if response is None or self._rules.now.correction is None:
             return []
         if review is None or review.response_id != response.response_id:
             return self._start(response) if self._needs_review(response) else []
@@ -97,8 +93,8 @@ class Reviews:
         text = review.verdict.text
         if review.verdict.kind == "adds":
             return text, self._conclude("added")
-        if review.was_heard and self._phrase:
-            text = f"{self._phrase} {text}"
+        if review.was_heard and self._rules.now.correction:
+            text = f"{self._rules.now.correction} {text}"
         return text, self._conclude("corrected")
 
     def on_caller_input(self) -> list[Command]:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.turn_policy import CurrentPolicy
 
 
 class SilentCaller:
     """Sequence of prompts for a silent caller, before the agent hangs up."""
 
-    def __init__(self, policy: TurnPolicy) -> None:
-        self._policy = policy
+    def __init__(self, rules: CurrentPolicy) -> None:
+        self._rules = rules
         self._prompts_spoken = 0
         self._moment_requested = False
         self._said_goodbye = False
-
-    def use(self, policy: TurnPolicy) -> None:
-        """Apply the rules of another language."""
-        self._policy = policy
 
     def pop_moment(self) -> bool:
         """Return True once after the caller asked for a moment."""
@@ -27,10 +23,10 @@ class SilentCaller:
 
     def next_phrase(self) -> str:
         """Return the next prompt, or goodbye if there are no more."""
-        prompts = self._policy.idle_prompts
+        prompts = self._rules.now.idle_prompts
         self._said_goodbye = self._prompts_spoken >= len(prompts)
         self._prompts_spoken += 1
-        return self._policy.goodbye if self._said_goodbye else prompts[self._prompts_spoken - 1]
+        return self._rules.now.goodbye if self._said_goodbye else prompts[self._prompts_spoken - 1]
 
     def on_caller_input(self, moment: bool = False) -> None:
         """Restart the sequence after input of the caller. moment: they asked for a moment."""

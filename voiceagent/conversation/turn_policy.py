@@ -99,3 +99,13 @@ class TurnPolicy:
         follows the calls of its response, blank text is an item, and results wait until all is played.
         """
         return self.max_tool_rounds is None
+
+
+class CurrentPolicy:
+    """The rules of a call, which a change of its language replaces for all parts of the conversation at once.
+
+    now: the rules in the language that is spoken.
+    """
+
+    def __init__(self, policy: TurnPolicy) -> None:
+        self.now = policy

@@ -28,7 +28,7 @@ from voiceagent.conversation.turn.caller import (
 )
 from voiceagent.conversation.turn.caller_turn import AnswerSoFar, CallerTurn, Paused, TurnVisibility
 from voiceagent.conversation.turn.own_voice import Overlap
-from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.turn_policy import CurrentPolicy
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 
 MIN_PREEMPTIVE_PROBABILITY = 0.6
@@ -43,28 +43,21 @@ class TurnTaking:
     def __init__(
         self,
         history: History,
-        policy: TurnPolicy,
+        rules: CurrentPolicy,
         caller: Caller,
         voice: VoiceOverAgent,
         prompts: Prompts,
         responses: CurrentResponse,
         answering: Answering,
     ) -> None:
-        self._history, self._policy = history, policy
+        self._history, self._rules = history, rules
         self._caller, self._voice, self._prompts = caller, voice, prompts
         self._responses, self._answering = responses, answering
-        self._backchannels = Backchannels(policy.language, policy.backchannel_after_s)
+        self._backchannels = Backchannels(rules.now.language, rules.now.backchannel_after_s)
         self.claimed = False
         """True while the agent's code takes the caller's turns, so that they are not answered."""
         self.private = False
         """True while nothing else may have their words."""
-
-    def use(self, policy: TurnPolicy) -> None:
-        """Apply the rules of another language."""
-        self._policy = policy
-        self._caller.use(policy)
-        self._voice.use(policy)
-        self._answering.use(policy)
 
     def claim(self, claimed: bool, private: bool) -> None:
         """Give the caller's turns to the agent's code, or take them back."""
@@ -192,7 +185,7 @@ class TurnTaking:
             return []
         said = self._history.last_words_of("assistant")
         if (
-            decide_end_of_turn(turn, said, detection.eagerness, self._policy).probability
+            decide_end_of_turn(turn, said, detection.eagerness, self._rules.now).probability
             < MIN_PREEMPTIVE_PROBABILITY
         ):
             return []
@@ -207,12 +200,12 @@ class TurnTaking:
             return []
         said = self._history.last_words_of("assistant")
         if self._voice.is_backchannel(turn):
-            return shorten_backchannel_delay(turn, said, settings.turn_detection.eagerness, self._policy)
+            return shorten_backchannel_delay(turn, said, settings.turn_detection.eagerness, self._rules.now)
         detection = _semantic(settings)
         if detection is None:
             return []
         answer = self.answer_so_far(turn, settings)
-        delay = set_endpointing_delay(turn, said, detection.eagerness, self._policy, answer)
+        delay = set_endpointing_delay(turn, said, detection.eagerness, self._rules.now, answer)
         return delay + self._backchannel(turn, delay, settings)
 
     def _backchannel(
@@ -253,7 +246,7 @@ class TurnTaking:
     def answer_so_far(self, turn: CallerTurn, settings: CallSettings) -> AnswerSoFar:
         """Return what is known of a preemptive response to exactly these words."""
         item_id, words = turn.item_id, turn.whole_words
-        acts = self._policy.acting_s > 0 and self._responses.will_act(item_id, words, settings)
+        acts = self._rules.now.acting_s > 0 and self._responses.will_act(item_id, words, settings)
         return AnswerSoFar(self._responses.is_awaited(item_id, words), acts)
 
 

@@ -15,20 +15,20 @@ from voiceagent.conversation.settings import TurnDetection
 from voiceagent.conversation.turn.caller import Caller
 from voiceagent.conversation.turn.caller_turn import CallerTurn, VoiceLength
 from voiceagent.conversation.turn.proximity import SpeakerProximity
-from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.turn_policy import CurrentPolicy
 
 
 class VoiceOverAgent:
     """A voice over the agent. detection: current turn detection, which the client may change; None if off."""
 
-    def __init__(self, policy: InterruptionPolicy, caller: Caller, responses: CurrentResponse) -> None:
-        self._policy = policy
+    def __init__(self, rules: CurrentPolicy, caller: Caller, responses: CurrentResponse) -> None:
+        self._rules = rules
         self._caller = caller
         self._responses = responses
 
-    def use(self, policy: TurnPolicy) -> None:
-        """Apply the rules of another language."""
-        self._policy = InterruptionPolicy(policy)
+    @property
+    def _policy(self) -> InterruptionPolicy:
+        return InterruptionPolicy(self._rules.now)
 
     def on_possible_voice(
         self, event: ev.VoiceNoticed | ev.VoiceFaded, detection: TurnDetection | None

@@ -34,7 +34,8 @@ from voiceagent.evals.sound_call import SoundCall, tools_of
 from voiceagent.evals.virtual_engines import EngineThread, VirtualLlm, VirtualSynthesizer
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
-from voiceagent.server.startup import build_recognizer, build_synthesizer, compose
+from voiceagent.server.engine_building import build_recognizer, build_synthesizer
+from voiceagent.server.startup import compose
 from voiceagent.session.services import Services
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.metrics import Metrics

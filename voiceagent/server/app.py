@@ -33,13 +33,14 @@ from voiceagent.server.ending import (
     run_until_all_end,
     stop_on_signals,
 )
+from voiceagent.server.engine_building import build_engines
 from voiceagent.server.health_monitor import HealthMonitor
 from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import recording_calls
 from voiceagent.server.load import ProcessLoad, load_report
 from voiceagent.server.routes import Routes
 from voiceagent.server.sharing import Gateway
-from voiceagent.server.startup import build_engines, posting_webhooks, started
+from voiceagent.server.startup import posting_webhooks, started
 from voiceagent.server.status import Triage, TriageResult, health, ready_line
 from voiceagent.server.supervisor import Supervisor
 from voiceagent.server.traces import exporting, new_exporter

@@ -32,11 +32,12 @@ from voiceagent.server.call_opener import log_to_stderr
 from voiceagent.server.call_progress import CallReporting
 from voiceagent.server.descriptors import DescriptorShortage, nearly_out
 from voiceagent.server.ending import STOPPING, run_until_all_end
+from voiceagent.server.engine_building import build_recognizer, build_synthesizer
 from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import recording_calls
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
-from voiceagent.server.startup import build_recognizer, build_synthesizer, posting_webhooks, started
+from voiceagent.server.startup import posting_webhooks, started
 from voiceagent.server.supervisor_client import SupervisorClient
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics

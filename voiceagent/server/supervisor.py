@@ -19,9 +19,10 @@ from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP
 from voiceagent.server.descriptors import Acceptor
 from voiceagent.server.ending import Stop, ignore_stop_signals, log_draining, stop_on_signals
+from voiceagent.server.engine_building import build_engines
 from voiceagent.server.lost_calls import LostCalls
 from voiceagent.server.sharing import Gateway
-from voiceagent.server.startup import build_engines, posting_webhooks, webhook_sender
+from voiceagent.server.startup import posting_webhooks, webhook_sender
 from voiceagent.server.status import ready_line
 from voiceagent.server.traces import exporting, new_exporter
 from voiceagent.server.workers import Workers

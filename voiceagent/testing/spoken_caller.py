@@ -15,7 +15,8 @@ from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.running import RunningAgent
 from voiceagent.config.tables import Config
 from voiceagent.engines.engines import Engines
-from voiceagent.server.startup import build_recognizer, build_synthesizer, compose
+from voiceagent.server.engine_building import build_recognizer, build_synthesizer
+from voiceagent.server.startup import compose
 from voiceagent.session.agent import Line
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics

@@ -12,8 +12,8 @@ from voiceagent.agents.vocabulary import MAX_WORDS, vocabulary
 from voiceagent.cli.transcribe import transcribe
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.config import EngineConfig
-from voiceagent.server import startup
-from voiceagent.server.startup import build_recognizer, with_vocabulary
+from voiceagent.server import engine_building
+from voiceagent.server.engine_building import build_recognizer, with_vocabulary
 from voiceagent.telemetry.metrics import Metrics
 
 ORDER = Tool(
@@ -78,7 +78,7 @@ def vocabularies(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         if table.engine == "moonshine":
             raise _Built
 
-    monkeypatch.setattr(startup, "build_engine", build)
+    monkeypatch.setattr(engine_building, "build_engine", build)
     return found
 
 

@@ -30,7 +30,8 @@ from voiceagent.engines.supervisor_engines import ENGINE_ERRORS, SynthesizerFact
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.call_worker import WorkerTask, engines_of_worker
-from voiceagent.server.startup import build_engines, started
+from voiceagent.server.engine_building import build_engines
+from voiceagent.server.startup import started
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.local_call import LocalCall
 from voiceagent.validation.errors import ConfigError

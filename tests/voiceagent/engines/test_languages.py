@@ -11,7 +11,7 @@ from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.languages import OtherLanguage, in_language, voices_for
-from voiceagent.server.startup import build_engines
+from voiceagent.server.engine_building import build_engines
 from voiceagent.session.set_phrases import make_phrase
 from voiceagent.validation.errors import ConfigError
 

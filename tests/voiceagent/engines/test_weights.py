@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import WeightsDamaged, WeightsMissing
 from voiceagent.engines.hosted import HostedSynthesizer
-from voiceagent.server.startup import build_synthesizer
+from voiceagent.server.engine_building import build_synthesizer
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.references import find_path, weights_in
 from voiceagent.weights import known_weights

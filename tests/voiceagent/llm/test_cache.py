@@ -11,7 +11,7 @@ from llmcore.cache.cached_engine import CachedLlm
 from llmcore.engine import Message, Request
 from voiceagent.config.tables import Config, load
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.server.startup import build_engines
+from voiceagent.server.engine_building import build_engines
 from voiceagent.telemetry.cache_metrics import CacheMetrics
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.validation.errors import ConfigError

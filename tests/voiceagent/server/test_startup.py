@@ -15,7 +15,8 @@ from voiceagent.conversation.config import LlmEndConfig
 from voiceagent.conversation.mcp import ListedTool
 from voiceagent.demo.agent import FrontDesk
 from voiceagent.engines.engines import Engines
-from voiceagent.server.startup import build_engines, started
+from voiceagent.server.engine_building import build_engines
+from voiceagent.server.startup import started
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed, ConfigError
 

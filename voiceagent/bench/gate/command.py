@@ -22,7 +22,7 @@ from voiceagent.bench.json_lines import read_lines
 from voiceagent.bench.llm_parts import alone
 from voiceagent.bench.material import LabelledQuestion
 from voiceagent.config.tables import Config
-from voiceagent.server.startup import build_engines
+from voiceagent.server.engine_building import build_engines
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 

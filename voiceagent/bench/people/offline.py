@@ -22,7 +22,8 @@ from voiceagent.bench.people.outcome import AgentSound, Outcome
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import Config
 from voiceagent.engines.engines import Engines
-from voiceagent.server.startup import build_recognizer_alone, compose
+from voiceagent.server.engine_building import build_recognizer_alone
+from voiceagent.server.startup import compose
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall

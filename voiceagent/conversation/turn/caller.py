@@ -28,7 +28,7 @@ from voiceagent.conversation.turn.caller_turn import (
     TurnVisibility,
 )
 from voiceagent.conversation.turn.proximity import SpeakerProximity, VoiceLevels
-from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.turn_policy import CurrentPolicy, TurnPolicy
 from voiceagent.conversation.words import words_of
 
 ANSWER_S = 0.4
@@ -54,9 +54,9 @@ class Caller:
     measured.
     """
 
-    def __init__(self, history: History, policy: TurnPolicy, new_id: Callable[[str], str]) -> None:
+    def __init__(self, history: History, rules: CurrentPolicy, new_id: Callable[[str], str]) -> None:
         self._history = history
-        self._policy = policy
+        self._rules = rules
         self._new_id = new_id
         self.open: CallerTurn | None = None
         self.awaiting: list[CallerTurn] = []
@@ -66,10 +66,6 @@ class Caller:
         self.levels = VoiceLevels()
         self.echo_delay_s: float | None = None
         self._committed_to_s = 0.0  # end of the newest item's audio
-
-    def use(self, policy: TurnPolicy) -> None:
-        """Apply the rules of another language."""
-        self._policy = policy
 
     @property
     def silent(self) -> bool:
@@ -104,7 +100,7 @@ class Caller:
         turn.private = private or (resumes is not None and resumes.private)
         if taken_to_s > at_s - padding_s:
             turn.not_before_s = min(taken_to_s, at_s)
-        whole = resumes is not None and self._policy.resume_as_whole
+        whole = resumes is not None and self._rules.now.resume_as_whole
         continues = resumes.item_id if resumes is not None and whole else ""
         return turn, do.StartRecognition(turn.item_id, at_s, turn.not_before_s, continues)
 
@@ -188,9 +184,9 @@ class Caller:
             self.awaiting.remove(turn)
         last = self.last
         resumable = last is not None and (last is turn or last is turn.resumes)
-        if last is None or not resumable or not self._policy.resume_as_whole:
+        if last is None or not resumable or not self._rules.now.resume_as_whole:
             return [do.StopRecognition(turn.item_id)]
-        return [do.StopRecognition(turn.item_id, last.item_id, last.end_s + self._policy.resume_s)]
+        return [do.StopRecognition(turn.item_id, last.item_id, last.end_s + self._rules.now.resume_s)]
 
     def conclude(self, turn: CallerTurn, transcribe: bool) -> list[Command]:
         """Write the final transcript of a committed turn into its item, if it still exists, and notify the
@@ -225,7 +221,7 @@ class Caller:
         """Store the recognizer's newest hypothesis of the turn. The agent's own words count as none, and so
         do hesitations alone after a false end: each would have the turn answered once more.
         """
-        if turn.resumes is not None and self._policy.hesitations.issuperset(words_of(event.text)):
+        if turn.resumes is not None and self._rules.now.hesitations.issuperset(words_of(event.text)):
             event = replace(event, text="", stable="")
         if turn.overlap is not None and turn.overlap.is_echo(event.text, turn.voiced_s):
             event = replace(event, text="", stable="", earlier=())
@@ -277,7 +273,7 @@ class Caller:
             return []
         turn.recognition = replace(turn.recognition, flushes=turn.recognition.flushes + 1)
         said = self._history.last_words_of("assistant")
-        number = asks_for_number(said, turn.dictation, language_of(self._policy.language))
+        number = asks_for_number(said, turn.dictation, language_of(self._rules.now.language))
         return [do.FlushRecognition(turn.item_id, number, self.spelling)]
 
 
