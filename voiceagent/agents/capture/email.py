@@ -33,6 +33,7 @@ _MAX_WORDS = 3
 """Words of a local part without a sign between them: more are a sentence."""
 _MISHEARD = (
     (re.compile(r"\bnot\b", re.I), "dot"),
+    (re.compile(r"(?<=\w )dart (?!at\b)", re.I), "dot "),
     (re.compile(r"\bdot (?:come|calm)\b", re.I), "dot com"),
     (re.compile(r"\bout look\b", re.I), "outlook"),
     (re.compile(r"\bat (?:g|gee|e)[ -]?mail\b", re.I), "at gmail"),

@@ -41,6 +41,8 @@ VALID_CARD = "4242424242424242"
     ("text", "address"),
     [
         ("John dot Smith at gmail dot com.", "john.smith@gmail.com"),
+        ("Kate Dart Wilson at yahoo dot com.", "kate.wilson@yahoo.com"),
+        ("My email is dart at gmail dot com", "dart@gmail.com"),
         ("It's John.smith at gmail.com", "john.smith@gmail.com"),
         ("john.smith@gmail.com", "john.smith@gmail.com"),
         (
