@@ -2,7 +2,7 @@
 
 `python tests/bench/live_waits.py [rounds]` prints, as JSON, the median wait in ms from the caller's last
 voiced sample to the first sound, over WebSocket and WebRTC, and the longest silence while a client answers a
-delegation after 2 s.
+delegation after 2 s: by commentary, and by the output of a function of the delegation `responses`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,11 @@ FRAME = 480
 AUDIBLE = 200
 """Amplitude of a sample that is heard."""
 DELEGATED_S = 2.0
+WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
+DELEGATIONS: dict[str, dict[str, Any]] = {
+    "client": {"type": "client"},
+    "responses": {"type": "responses", "responses": {"model": "m", "tools": [WEATHER]}},
+}
 APPEND = {"realtime": "input_audio_buffer.append", "live": "session.input_audio.append"}
 SOUND = {"realtime": "response.output_audio.delta", "live": "session.output_audio.delta"}
 
@@ -93,28 +98,41 @@ async def webrtc_wait(address: str, kind: str) -> float:
                 caller.listening.cancel()
 
 
-async def longest_silence(address: str) -> float:
+def answers(event: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the client's answer to an event, if it delegates work."""
+    if event["type"] == "session.delegation.created" and event["delegation"]["target"] == "client":
+        about = {"content": "sunny", "delegation_id": event["delegation"]["id"]}
+        return [{"type": "session.commentary.append", **about}]
+    item = event.get("event", {}).get("item") or {}
+    if item.get("type") != "function_call" or event["event"]["type"] != "response.output_item.done":
+        return []
+    output = {"type": "function_call_output", "call_id": item["call_id"], "output": "sunny"}
+    return [{"type": "response.item.create", "item": output}, {"type": "response.create"}]
+
+
+async def longest_silence(address: str, delegation: str) -> float:
     """Return the longest silence in seconds from the caller's end to the delegated answer, over WebSocket."""
     voice = recorded("goforward.wav", HZ)
     heard: list[tuple[float, float]] = []
     async with connect(f"ws://{address}/v1/live/sessions") as socket:
-        await socket.send(json.dumps({"type": "session.start", "session": {"model": "m"}}))
+        session = {"model": "m", "delegation": DELEGATIONS[delegation]}
+        await socket.send(json.dumps({"type": "session.start", "session": session}))
         await socket.recv()
         ended_s = time.monotonic() + voice_end_s(voice, HZ)
         talk = asyncio.create_task(speak(socket, "live", voice))
         answering: list[asyncio.Task[None]] = []
         said = ""
 
-        async def answer(delegation: dict[str, Any]) -> None:
+        async def answer(events: list[dict[str, Any]]) -> None:
             await asyncio.sleep(DELEGATED_S)
-            event = {"type": "session.commentary.append", "content": "sunny"}
-            await socket.send(json.dumps(event | {"delegation_id": delegation["id"]}))
+            for event in events:
+                await socket.send(json.dumps(event))
 
         async for message in socket:
             event = json.loads(message)
+            if answered := answers(event):
+                answering.append(asyncio.create_task(answer(answered)))
             match event["type"]:
-                case "session.delegation.created":
-                    answering.append(asyncio.create_task(answer(event["delegation"])))
                 case "session.output_audio.delta":
                     length_s = len(base64.b64decode(event["delta"])) / 2 / HZ
                     begin_s = max(time.monotonic(), heard[-1][1] if heard else 0.0)
@@ -138,7 +156,10 @@ async def measure(rounds: int) -> dict[str, Any]:
                     waits.setdefault(f"{name} {kind}", []).append(await wait(address, kind))
     with tempfile.TemporaryDirectory() as folder:
         async with serving_tools(Path(folder), "live_engine:LiveLlm") as address:
-            silences = [await longest_silence(address) for _ in range(rounds)]
+            silences = {
+                kind: max([await longest_silence(address, kind) for _ in range(rounds)])
+                for kind in DELEGATIONS
+            }
     medians = {name: round(statistics.median(each) * 1000) for name, each in waits.items()}
     ratios = {
         name: round(medians[f"{name} live"] / medians[f"{name} realtime"], 2)
@@ -147,7 +168,7 @@ async def measure(rounds: int) -> dict[str, Any]:
     return {
         "wait_p50_ms": medians,
         "live_to_realtime": ratios,
-        "longest_silence_ms": round(max(silences) * 1000),
+        "longest_silence_ms": {kind: round(silence * 1000) for kind, silence in silences.items()},
         "rounds": rounds,
     }
 

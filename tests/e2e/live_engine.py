@@ -7,6 +7,8 @@ from itertools import count
 
 from voiceagent.engines.own import Delta, Request, ToolCall, Usage
 
+LATE = " has ended by now: "
+
 
 class LiveLlm:
     """Stand-in for a model that delegates."""
@@ -21,16 +23,19 @@ class LiveLlm:
         """Do nothing."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Call the first tool for a turn of the caller; tell the last message otherwise."""
+        """Call the first tool for a turn of the caller; tell the last message otherwise. A result that comes
+        after another message is in the caller's role.
+        """
         last = request.messages[-1]
-        if last.role == "user" and request.tools:
+        late = last.content.partition(LATE)[2].removesuffix("]")
+        if last.role == "user" and request.tools and not late:
             call = ToolCall(f"call_{next(self._numbers)}", request.tools[0].name, '{"city": "Bonn"}')
             yield Delta(tool_calls=(call,))
             yield Delta(finish_reason="tool_calls", usage=Usage(10, 0, 5))
         else:
             notes = " ".join(message.content for message in request.messages)
             note = notes.rpartition("[For the caller: ")[2].partition("]")[0]
-            yield Delta(f"It says {last.content if last.role == 'tool' else note}.")
+            yield Delta(f"It says {last.content if last.role == 'tool' else late or note}.")
             yield Delta(finish_reason="stop", usage=Usage(10, 0, 5))
 
     async def prefill(self, request: Request) -> None:

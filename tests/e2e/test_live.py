@@ -100,6 +100,22 @@ async def test_client_that_answers_late_is_bridged_and_its_answer_is_told(tmp_pa
         assert caller.transcript("output") == "One moment. It says sunny."
 
 
+async def test_client_with_a_wrong_id_and_two_answers_loses_neither(tmp_path: Path) -> None:
+    async with speaking(tmp_path) as caller:
+        created = await caller.until("session.delegation.created")
+        append = caller.connection.session.commentary.append
+        await append(content="stormy", delegation_id="delegation_none", event_id="e1")
+        refused = await caller.until("error")
+        assert (refused["error"]["code"], refused["error"]["param"]) == (
+            "delegation_not_found",
+            "delegation_id",
+        )
+        await append(content="sunny", delegation_id=created["delegation"]["id"])
+        await append(content="windy", delegation_id=created["delegation"]["id"])
+        await caller.until_said("It says windy.")
+        assert "It says sunny." in caller.transcript("output")
+
+
 async def test_backend_calls_a_function_of_the_client_and_tells_its_result(tmp_path: Path) -> None:
     delegation = {"type": "responses", "responses": {"model": "gpt-5", "tools": [WEATHER]}}
     async with speaking(tmp_path, delegation=delegation) as caller:

@@ -182,10 +182,29 @@ async def test_livekits_live_session_delegates_to_a_tool_and_asks_for_a_reply(tm
 
 
 @long
-async def test_pipecats_live_service_delegates_to_a_tool(tmp_path: Path) -> None:
-    python = python_of("pipecat-ai[openai,websockets-base]==1.14.0")
+async def test_livekits_live_session_answers_delegations_itself_and_is_muted(tmp_path: Path) -> None:
+    python = python_of("livekit-plugins-openai==1.8.9", "livekit-agents==1.8.9")
     async with serving_tools(tmp_path, "live_engine:LiveLlm") as address:
+        came = await ran(python, CLIENTS / "livekit_live_client_caller.py", address, sound_file(tmp_path))
+    assert not came["errors"]
+    assert came["delegations"] == 2
+    assert came["while_muted"] == 0
+    assert came["said"] == "It says sunny. It says rainy.", "a note cancels the filler"
+    assert {text.strip() for text in came["heard"]} == {"Could you help me with something?"}
+    assert "session.closed" in came["kinds"]
+
+
+@long
+async def test_pipecats_live_service_delegates_to_a_tool_in_a_stored_session(tmp_path: Path) -> None:
+    python = python_of("pipecat-ai[openai,websockets-base]==1.14.0")
+    kept = '[calls]\nfolder = "./kept"\n'
+    async with serving_tools(tmp_path, "live_engine:LiveLlm", kept) as address:
         came = await ran(python, CLIENTS / "pipecat_live_caller.py", address, sound_file(tmp_path))
+        async with httpx.AsyncClient(trust_env=False) as http, asyncio.timeout(ANSWER_TIMEOUT_S):
+            content = f"http://{address}/v1/live/sessions/{came['session']}/content"
+            while (recording := await http.get(content)).status_code == httpx.codes.NOT_FOUND:  # noqa: ASYNC110
+                await asyncio.sleep(0.2)  # it is archived after the end, which has no event
+        assert recording.content.startswith(b"RIFF")
     assert not came["errors"]
     assert (came["tools"], came["delegations"]) == ([{"city": "Bonn"}], ["responses"])
     assert came["said"] == 'One moment. It says {"weather": "sunny"}.'

@@ -1,7 +1,7 @@
 """Call through Pipecat's unmodified Live service: pipecat_live_caller.py ADDRESS SOUND, 24 kHz PCM.
 
-A person speaks, the backend calls a tool that takes a while, and the agent tells its result. Prints what came
-as a line of JSON.
+A person speaks in a stored session, the backend calls a tool that takes a while, and the agent tells its
+result. Prints what came as a line of JSON.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ async def main(address: str, sound: bytes) -> None:
     service = OpenAILiveLLMService(
         api_key="none",
         base_url=f"ws://{address}/v1/live/sessions",
+        settings=OpenAILiveLLMService.Settings(store=True),
         delegation=OpenAILiveLLMService.ResponsesDelegation(settings=backend),
     )
     sink, started = Sink(), asyncio.Event()
@@ -73,6 +74,7 @@ async def main(address: str, sound: bytes) -> None:
 
     @service.event_handler("on_session_started")
     async def on_started(service, session) -> None:
+        sink.came["session"] = session.id
         started.set()
 
     @service.event_handler("on_delegation_created")
