@@ -208,15 +208,15 @@ async def test_readmes_client_hears_an_answer_of_the_server(tmp_path: Path, gree
 
 
 EVALS = "docs/evals.md"
-"""Its snippets are a scenario and the settings of a folder."""
+"""Its snippets are two scenarios and the settings of a folder."""
 
 
-def test_the_snippets_of_evals_are_a_scenario_and_settings(tmp_path: Path) -> None:
-    scenario, settings = [block for name, block in snippets("toml") if name.startswith(EVALS)]
-    (tmp_path / "two_tuna.toml").write_text(scenario)
+def test_the_snippets_of_evals_are_scenarios_and_settings(tmp_path: Path) -> None:
+    milk, tuna, settings = [block for name, block in snippets("toml") if name.startswith(EVALS)]
+    (tmp_path / "milk.toml").write_text(milk)
+    (tmp_path / "two_tuna.toml").write_text(tuna)
     (tmp_path / "eval.toml").write_text(settings)
-    [read] = read_scenarios(tmp_path)
-    assert read.file.expect.tools[0].name == "add"
+    assert [read.file.expect.tools[0].name for read in read_scenarios(tmp_path)] == ["take_note", "add"]
     assert read_settings(tmp_path).judge is not None
 
 

@@ -46,8 +46,10 @@ async def test_realtime_caller_hears_false_words_stop_and_then_the_correction(tm
 
 
 async def test_hanging_back_leaves_the_answer_as_it_is(tmp_path: Path) -> None:
-    hanging = f"{BACK}delay_s = 60.0\n[timeouts]\nreview_s = 0.5\n"
-    async with serving_tools(tmp_path, FRONT, hanging) as address, calling(address) as caller:
+    async with (
+        serving_tools(tmp_path, FRONT, f"{BACK}delay_s = 60.0\n") as address,
+        calling(address) as caller,
+    ):
         await caller.speak(recorded("goforward.wav", 24_000), silence_s=0.5)
         response = (await caller.until("response.done"))["response"]
         assert response["output"][0]["content"][0]["transcript"].strip() == ANSWER

@@ -65,8 +65,6 @@ REMOVED_KEYS = {
     "limits.max_item_characters": "an item has at most 100000 characters",
     "limits.max_items": "a conversation has at most 2000 items",
     "limits.max_keys": "a call has at most 1000 DTMF digits",
-    "limits.max_phone_idle_s": "a phone line without audio for 30 s ends the call",
-    "limits.max_request_s": "a request must arrive within 10 s",
     "limits.max_offer_bytes": "an offer has at most 65536 bytes",
     "limits.max_offer_candidates": "an offer has at most 32 candidates",
     "limits.max_offer_lines": "an offer has at most 1000 lines",
