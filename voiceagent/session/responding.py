@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from audio.synthesizers import Speech, SynthesizerError
-from llmcore.engine import Delta, LimitError, LlmError, RefusedError, ReplyError, Usage
+from llmcore.engine import Delta, LimitError, LlmError, RefusedError, Usage
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
     Event,
@@ -134,20 +134,19 @@ class ResponseWork:
         rest = self._rest(repeated)
         if (self._called_tools or self._reviewed) and self._start.modality == "audio":
             # at once: the next response, or the review, may be requested before this one is fully spoken
-            self._post(ResponseWritten(self._id, self._text + _joined(rest)))
+            self._post(ResponseWritten(self._id, self._text + "".join(one.text for one in rest)))
         await self._pass_on(rest)
         await self._fragments.put(None)
 
     def _rest(self, repeated: bool) -> list[Fragment]:
-        """Return the last fragments. A spoken response that repeats itself or reaches its limit ends with its
-        last whole sentence. Raises ReplyError if nothing of it can be spoken: the caller would hear silence.
+        """Return the last fragments. A response that repeats itself, and a spoken one that reaches its limit,
+        ends with its last whole sentence.
         """
-        spoken = self._start.modality == "audio"
-        cut = spoken and self._last.finish_reason == "length"
-        rest = [] if repeated and self._text else self._fragmenter.finish(cut)
-        if spoken and not self._called_tools and not any(map(str.isalnum, self._text + _joined(rest))):
-            raise ReplyError("the response has no words")
-        return rest
+        if repeated and self._text:
+            return []
+        return self._fragmenter.finish(
+            self._start.modality == "audio" and self._last.finish_reason == "length"
+        )
 
     async def _take(self, delta: Delta) -> None:
         if delta.thought:
@@ -207,10 +206,6 @@ class ResponseWork:
     def _generated(self) -> None:
         reason = self._last.finish_reason or "stop"
         self._post(ResponseGenerated(self._id, reason, self._last.usage or Usage(), self._last.opaque))
-
-
-def _joined(fragments: list[Fragment]) -> str:
-    return "".join(fragment.text for fragment in fragments)
 
 
 async def _together(*works: Coroutine[Any, Any, None]) -> None:

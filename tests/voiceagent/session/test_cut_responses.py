@@ -1,4 +1,4 @@
-"""Responses that reach their limit, and responses of which nothing can be spoken."""
+"""Responses that reach their limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scripted_llm import ScriptedLlm
 from typed_call import Deaf
 
 from audio.synthesizers import Speech
-from llmcore.engine import Delta, ToolCall, Usage
+from llmcore.engine import Delta, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem
@@ -71,20 +71,3 @@ async def test_half_a_sentence_is_spoken_where_there_is_no_whole_one(text: str) 
 async def test_a_written_response_has_all_text_up_to_its_limit() -> None:
     _, shown, _ = await response_of(["A fox went for a walk. ", "It saw a rab", LIMIT], "text")
     assert shown == "A fox went for a walk. It saw a rab"
-
-
-@pytest.mark.parametrize("script", [[], [" \n"], ["..."]])
-async def test_a_caller_hears_the_apology_and_not_silence(script: list[object]) -> None:
-    _, shown, end = await response_of(script)
-    assert shown.strip().endswith("Sorry, something went wrong on my side. Could you say that again?")
-    assert (end.status, end.reason) == ("failed", "llm: the response has no words")
-
-
-async def test_a_written_response_may_be_empty() -> None:
-    _, shown, end = await response_of([], "text")
-    assert (shown, end.status) == ("", "completed")
-
-
-async def test_a_response_that_only_calls_a_tool_needs_no_words() -> None:
-    _, shown, end = await response_of([Delta(tool_calls=(ToolCall("c1", "clock", "{}"),))])
-    assert (shown, end.status) == ("", "completed")
