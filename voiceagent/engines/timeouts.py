@@ -50,9 +50,11 @@ class TimeoutsConfig(Section):
     apology. `[synthesizer_fallback]` is asked after half of it.
     """
     engine_hang_s: float = Field(default=5.0, ge=_LATE_S)
-    """Time without a heartbeat after which an engine process is killed and restarted. It must exceed one
-    piece of the engine's work.
+    """Time without a heartbeat after which an engine process is killed and restarted. One that uses its
+    processor meanwhile has 30 s, as it is slow and would be slow again.
     """
+    engine_working_s: ClassVar[float] = 30.0
+    """The same for an engine process that computes."""
     worker_hang_s: float = Field(default=10.0, ge=_LATE_S)
     """Time without a heartbeat after which a call worker is killed and restarted. Its calls end."""
     restart_s: ClassVar[float] = 120.0
@@ -70,7 +72,12 @@ class TimeoutsConfig(Section):
 
     def of_engines(self) -> Supervision:
         """Return the settings for the processes of engines."""
-        return Supervision(late_s=_LATE_S, hang_s=self.engine_hang_s, start_s=self.restart_s)
+        return Supervision(
+            late_s=_LATE_S,
+            hang_s=self.engine_hang_s,
+            working_s=self.engine_working_s,
+            start_s=self.restart_s,
+        )
 
     def of_workers(self) -> Supervision:
         """Return the settings for call workers."""

@@ -27,7 +27,7 @@ from voiceagent.processes.messages import (
     Start,
 )
 from voiceagent.processes.policies.liveness import STARTS_IN_A_ROW, Heartbeat, Restarts, Supervision
-from voiceagent.processes.program import Program, TerminatingProcesses
+from voiceagent.processes.program import Program, TerminatingProcesses, cpu_time_s
 from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.rpc import RpcConnection
 
@@ -270,9 +270,17 @@ class Child:
             # not before it is ready: it cannot answer while it loads
             if self._heartbeat.beat(now_s):
                 self._connection.notify(Ping())
-            elif self._heartbeat.state == "hung":
-                self._kill(f"it did not answer for {self._heartbeat.silent_s:.1f} s, and was killed")
+            elif self._heartbeat.state != "well":
+                self._kill_if_hung()
         self._schedule_heartbeat()
+
+    def _kill_if_hung(self) -> None:
+        """Kill a late process that does nothing, or that has computed for too long."""
+        assert self._process is not None
+        if (cpu_s := cpu_time_s(self._process.pid)) is not None:
+            self._heartbeat.record_cpu_time(cpu_s)
+        if self._heartbeat.state == "hung":
+            self._kill(f"it did not answer for {self._heartbeat.silent_s:.1f} s, and was killed")
 
     def _kill(self, reason: str) -> None:
         """Kill a hung process, without waiting for its end."""

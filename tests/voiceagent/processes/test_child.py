@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,24 @@ async def test_a_worker_that_hangs_in_its_work_is_killed(tmp_path: Path) -> None
     await host.start()
     with pytest.raises(EngineError, match=r"did not answer for \d\.\d s, and was killed$"):
         await all_of(host, ("wait for", str(pipe)))
+    assert await all_of(host, ("give", 2)) == [2]
+    await host.close()
+
+
+async def test_a_worker_that_computes_for_longer_is_waited_for() -> None:
+    host = EngineHost(hosted_engine("Obedient"), supervision=replace(QUICK, working_s=120.0))
+    await host.start()
+    [working] = host.process_ids
+    assert await all_of(host, ("compute for", 1.5 * QUICK.hang_s)) == ["computed"]
+    assert host.process_ids == [working]
+    await host.close()
+
+
+async def test_a_worker_that_computes_for_ever_is_killed() -> None:
+    host = EngineHost(hosted_engine("Obedient"), supervision=replace(QUICK, working_s=1.5))
+    await host.start()
+    with pytest.raises(EngineError, match=r"did not answer for \d\.\d s, and was killed$"):
+        await all_of(host, ("compute for", 1e6))
     assert await all_of(host, ("give", 2)) == [2]
     await host.close()
 

@@ -17,6 +17,8 @@ _MAX_COUNTED_BEATS = 1.5
 """Maximum intervals that one heartbeat adds to a silence. If this process was suspended, or its clock
 stepped, the other process was not silent for that time.
 """
+_WORKING_SHARE = 0.05
+"""Least share of a core that a silent process uses if it works: several share a core on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +26,15 @@ class Supervision:
     """Settings of supervision.
 
     beat_s: heartbeat interval. late_s: silence after which the process gets no new work. hang_s: silence
-    after which it is killed. start_s: timeout of a restart; the first start, which may load or download a
-    model, has none. backoff: between failing starts.
+    after which it is killed. working_s: the same for a process that computes meanwhile, if longer; it is
+    slow, and its restart would be slow too. start_s: timeout of a restart; the first start, which may load
+    or download a model, has none. backoff: between failing starts.
     """
 
     beat_s: float = 0.5
     late_s: float = 1.0
     hang_s: float = 5.0
+    working_s: float = 0.0
     start_s: float = 120.0
     backoff: Backoff = Backoff(base_s=0.5, max_s=30.0)  # noqa: RUF009  it is immutable
 
@@ -46,6 +50,8 @@ class Heartbeat:
         self._beat_s = 0.0
         self.silent_s = 0.0
         self.full = False
+        self._last_cpu_s: float | None = None  # CPU time when the silent process was last seen to compute
+        self._computed_until_s = 0.0  # time of the silence at which that was
 
     def beat(self, now_s: float) -> bool:
         """Count one interval. Return True if a heartbeat must be sent now."""
@@ -61,11 +67,22 @@ class Heartbeat:
         """Record a heartbeat reply."""
         self._awaits_reply, self.full = False, full
         self.silent_s = 0.0
+        self._last_cpu_s, self._computed_until_s = None, 0.0
+
+    def record_cpu_time(self, cpu_s: float) -> None:
+        """Record the CPU time that the silent process has used since it began."""
+        idle_s = self.silent_s - self._computed_until_s
+        if self._last_cpu_s is None:
+            self._last_cpu_s = cpu_s
+        elif cpu_s - self._last_cpu_s >= _WORKING_SHARE * idle_s:
+            self._last_cpu_s, self._computed_until_s = cpu_s, self.silent_s
 
     @property
     def state(self) -> Literal["well", "late", "hung"]:
         """Judgement of the current silence."""
-        if self.silent_s >= self._supervision.hang_s:
+        idle_s = self.silent_s - self._computed_until_s
+        longest_s = max(self._supervision.hang_s, self._supervision.working_s)
+        if idle_s >= self._supervision.hang_s or self.silent_s >= longest_s:
             return "hung"
         return "late" if self.silent_s >= self._supervision.late_s else "well"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +25,26 @@ def silent(heartbeat: Heartbeat, from_s: float, seconds: float) -> list[str]:
 def test_a_silent_process_is_late_and_then_hung() -> None:
     states = silent(Heartbeat(SUPERVISION), 100.0, 3.0)
     assert states == ["well"] * 2 + ["late"] * 4 + ["hung"]
+
+
+def test_a_silent_process_that_computes_has_more_time() -> None:
+    heartbeat = Heartbeat(replace(SUPERVISION, working_s=6.0))
+    states = []
+    for beat in range(13):
+        heartbeat.beat(beat * 0.5)
+        heartbeat.record_cpu_time(20.0 + beat * 0.1)  # a fifth of a core
+        states.append(heartbeat.state)
+    assert states == ["well"] * 2 + ["late"] * 10 + ["hung"]
+
+
+def test_a_silent_process_that_stops_computing_has_as_long_as_any_other_from_then() -> None:
+    heartbeat = Heartbeat(replace(SUPERVISION, working_s=600.0))
+    states = []
+    for beat in range(17):
+        heartbeat.beat(beat * 0.5)
+        heartbeat.record_cpu_time(20.0 + min(beat, 10) * 0.1)
+        states.append(heartbeat.state)
+    assert states == ["well"] * 2 + ["late"] * 14 + ["hung"]
 
 
 def test_an_answer_ends_the_silence_and_another_question_is_asked() -> None:
