@@ -14,6 +14,8 @@ READMES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted(each for name in FOLDERS for each in (ROOT / name).rglob("README.md")),
+    ROOT / "tests/bench/RESULTS.md",
+    *sorted((ROOT / "tests/bench/results").glob("*.md")),
 ]
 
 NOT_RUN = {
@@ -29,6 +31,7 @@ NOT_RUN = {
     r"pip (install|wheel) ": "installs: it is checked that the extra is there",
     r"python -m voiceagent.config.reference": "writes a page; test_reference.py compares it",
     r"python -m voiceagent.telemetry.metric_reference": "writes a page; test_metrics.py compares it",
+    r"python -m examples": "takes minutes; tests/examples has the parts",
     r"python tests/": "takes minutes: it is checked that the script is there",
     r"python -m pytest": "is what runs this",
     r"python -m venv": "is no program of ours; test_wheel.py makes an environment",
