@@ -145,7 +145,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by-sound",
         action="store_true",
-        help="by the clock of the sound, with an LLM and a voice that take no time (in real time)",
+        help="in virtual time, with an LLM and a voice that take no time (default: real time)",
     )
     telephones = parser.add_mutually_exclusive_group()
     telephones.add_argument(

@@ -14,10 +14,10 @@ from voiceagent.config import add_command, take_config
 def add_soak(parser: argparse.ArgumentParser, material: Path) -> None:
     """Add the options of a soak test. material: the default folder."""
     add_recordings(parser, material)
-    parser.add_argument("--hours", type=float, default=8.0, help="how long (8)")
-    parser.add_argument("--calls", type=int, default=100, help="so many at once (100)")
-    parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes that take them (2)")
-    parser.add_argument("--calm", action="store_true", help="without faults and clients that misbehave")
+    parser.add_argument("--hours", type=float, default=8.0, help="duration (8)")
+    parser.add_argument("--calls", type=int, default=100, help="concurrent calls (100)")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="call workers (2)")
+    parser.add_argument("--calm", action="store_true", help="leave out faults and misbehaving clients")
     parser.set_defaults(command=_soak)
 
 
@@ -26,30 +26,29 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
     callers' questions.
     """
     bench = parser.add_subparsers(required=True, metavar="what")
-    turns = add_command(bench, "turns", "the latency of turns, by stage, and what each part of it brings")
+    turns = add_command(bench, "turns", "the latency of turns, by stage, with parts of turn-taking off")
     _add_bench_turns(turns, material)
-    _add_bench_calls(add_command(bench, "calls", "what a server carries: many calls at once"), material)
+    _add_bench_calls(add_command(bench, "calls", "a server under many concurrent calls"), material)
     add_people(add_command(bench, "people", "turns, words and waits on recordings of people"))
     add_bench_llm(add_command(bench, "llm", "the LLM alone, under replayed conversations"), material)
-    routing = add_command(bench, "routing", "turns shared out between a large and a small LLM")
+    routing = add_command(bench, "routing", "turns shared between a large and a small LLM")
     add_bench_routing(routing, material)
 
 
 def _add_bench_turns(turns: argparse.ArgumentParser, material: Path) -> None:
     add_measurement(turns, material)
-    turns.add_argument("--calls", type=int, default=1, help="so many calls at once (1)")
-    turns.add_argument("--turns", type=int, default=30, help="how many (30)")
+    turns.add_argument("--calls", type=int, default=1, help="concurrent calls (1)")
+    turns.add_argument("--turns", type=int, default=30, help="turns to measure (30)")
     turns.add_argument(
         "--spoken",
         choices=("plain", "paused", "both"),
-        help="have questions spoken as well, without or with pauses inside;"
-        " where no recordings are given, both are",
+        help="add synthesised questions, without or with pauses inside; both if no recordings are given",
     )
     turns.add_argument(
         "--compare",
         default="",
         metavar="PART,PART",
-        help="measure once more with each of these turned the other way:"
+        help="measure again with each of these switched off, or on if it is off:"
         " preemptive, prefill_while_speaking, turn_model, semantic, resume",
     )
     turns.set_defaults(command=_bench_turns)
@@ -58,20 +57,21 @@ def _add_bench_turns(turns: argparse.ArgumentParser, material: Path) -> None:
 def _add_bench_calls(calls: argparse.ArgumentParser, material: Path) -> None:
     add_measurement(calls, material)
     calls.add_argument(
-        "--calls", default="20", metavar="N,N", help="so many at once, one measurement each (20)"
+        "--calls", default="20", metavar="N,N", help="concurrent calls, one measurement each (20)"
     )
-    calls.add_argument("--seconds", type=float, default=60.0, help="how long each measurement takes (60)")
+    calls.add_argument("--seconds", type=float, default=60.0, help="duration of each measurement (60)")
     calls.add_argument(
         "--server-core",
         type=int,
         metavar="N",
         help="pin the server to this core and the callers to the others",
     )
+    calls.add_argument("--workers", type=int, default=1, metavar="N", help="call workers (1)")
     calls.add_argument(
-        "--workers", type=int, default=1, metavar="N", help="processes that take the calls (1)"
-    )
-    calls.add_argument(
-        "--server", default="", metavar="COMMAND", help="measure another server, which prints its address"
+        "--server",
+        default="",
+        metavar="COMMAND",
+        help="measure another server: a command that prints its address",
     )
     calls.add_argument(
         "--over", choices=("realtime", "twilio", "webrtc"), default="realtime", help="the protocol"

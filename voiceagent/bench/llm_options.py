@@ -15,7 +15,7 @@ def add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
     add_material(llm, material)
     _add_load(llm)
     _add_compared(llm)
-    llm.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
+    llm.add_argument("--seed", type=int, default=1, help="random seed (1)")
     llm.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures over the calls")
     llm.add_argument("--json", action="store_true", help="print JSON, for machines")
     llm.set_defaults(command=_bench_llm)
@@ -23,14 +23,14 @@ def add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
 
 def _add_load(llm: argparse.ArgumentParser) -> None:
     """Add the options of the load."""
-    llm.add_argument("--calls", default="4", metavar="N,N", help="so many at once, one measurement each (4)")
-    llm.add_argument("--turns", type=int, default=60, help="how many each (60)")
+    llm.add_argument("--calls", default="4", metavar="N,N", help="concurrent calls, one measurement each (4)")
+    llm.add_argument("--turns", type=int, default=60, help="turns of each measurement (60)")
     llm.add_argument(
         "--long-calls",
         type=int,
         default=0,
         metavar="N",
-        help="callers beside them that send long prompts (0)",
+        help="further callers, who send long prompts (0)",
     )
     llm.add_argument(
         "--long-tokens", type=int, default=4000, metavar="N", help="length of those prompts, about (4000)"
@@ -40,36 +40,41 @@ def _add_load(llm: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="tokens that a call has behind it as it begins (0)",
+        help="tokens of history at the beginning of a call (0)",
     )
     llm.add_argument(
         "--trace",
         type=Path,
         metavar="PLACE",
-        help="replay calls: a folder of kept ones, or a TOML file that describes some"
-        " (voiceagent/bench/trace/distribution.py), in place of --calls, --turns and --history",
+        help="replay calls instead of --calls, --turns and --history: a folder of kept calls,"
+        " or a TOML file that describes calls (voiceagent/bench/trace/distribution.py)",
     )
 
 
 def _add_compared(llm: argparse.ArgumentParser) -> None:
     """Add the options of comparisons."""
     llm.add_argument(
-        "--overload", action="store_true", help="find how many calls are taken, then offer twice as many"
+        "--overload", action="store_true", help="find how many calls are accepted, then offer twice as many"
     )
     llm.add_argument(
-        "--baseline", nargs=2, metavar=("URL", "MODEL"), help="measure a plain OpenAI-compatible server too"
+        "--baseline", nargs=2, metavar=("URL", "MODEL"), help="also measure a plain OpenAI-compatible server"
     )
     llm.add_argument(
-        "--plain-vllm", action="store_true", help="start vLLM's own server with the model, and measure it too"
+        "--plain-vllm",
+        action="store_true",
+        help="also start vLLM's own server with the model, and measure it",
     )
     llm.add_argument(
-        "--load-format", default="", metavar="FORMAT", help='of vLLM: "dummy" is random weights, no download'
+        "--load-format",
+        default="",
+        metavar="FORMAT",
+        help='load format of vLLM; "dummy" has random weights and downloads nothing',
     )
     llm.add_argument(
         "--compare",
         default="",
         metavar="TECHNIQUE,TECHNIQUE",
-        help="measure once more with each of these off:"
+        help="measure again with each of these off:"
         " prefix_caching, chunked_prefill, speculation, prefill_while_speaking, priority, policies",
     )
 
@@ -82,17 +87,17 @@ def add_bench_routing(routing: argparse.ArgumentParser, material: Path) -> None:
         "--learn",
         type=Path,
         metavar="FILE.json",
-        help="learn of every other question which the small LLM answers rightly, and write it here",
+        help="learn from every other question what the small LLM answers correctly, and write this file",
     )
     routing.add_argument(
         "--max-loss",
         type=float,
         default=1.0,
         metavar="POINTS",
-        help="of all answers that may be wrong for what was learned, percentage points (1)",
+        help="largest loss of correct answers by the learned routing, percentage points (1)",
     )
-    routing.add_argument("--calls", type=int, default=4, metavar="N", help="so many at once (4)")
-    routing.add_argument("--questions", type=int, metavar="N", help="how many of the set, about (all)")
+    routing.add_argument("--calls", type=int, default=4, metavar="N", help="concurrent calls (4)")
+    routing.add_argument("--questions", type=int, metavar="N", help="questions of the set, about (all)")
     routing.set_defaults(command=_bench_routing)
 
 

@@ -15,7 +15,7 @@ def add_material(parser: argparse.ArgumentParser, folder: Path) -> None:
         type=Path,
         default=folder,
         metavar="FOLDER",
-        help="what callers say, in the files of voiceagent/bench/material.py (the demo's)",
+        help="folder of callers' texts, in the files that voiceagent/bench/material.py names (the demo's)",
     )
 
 
@@ -27,16 +27,16 @@ def add_recordings(parser: argparse.ArgumentParser, material: Path) -> None:
         nargs="*",
         type=Path,
         metavar="speech.wav",
-        help="what the caller says: recordings, or folders of them",
+        help="recordings of callers, or folders of them",
     )
     add_config(parser)
     parser.add_argument(
         "--voice",
         type=Path,
         metavar="FILE",
-        help="whose synthesizer, or its fallback, speaks what is not recorded (that of --config)",
+        help="configuration whose synthesizer speaks unrecorded text (that of --config)",
     )
-    parser.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
+    parser.add_argument("--seed", type=int, default=1, help="random seed (1)")
 
 
 def add_measurement(parser: argparse.ArgumentParser, material: Path) -> None:

@@ -19,7 +19,7 @@ def add_gate(parser: argparse.ArgumentParser, material: Path, reference: Path) -
         "--against",
         type=Path,
         metavar="FILE.toml",
-        help="another configuration, as one with a quantized model: both are measured and shown side by side",
+        help="another configuration, such as one with a quantized model, to be measured and compared",
     )
     parser.add_argument("--record", action="store_true", help="make this run the baseline")
     parser.add_argument(
@@ -27,20 +27,20 @@ def add_gate(parser: argparse.ArgumentParser, material: Path, reference: Path) -
         type=float,
         default=1.0,
         metavar="POINTS",
-        help="of right answers that --against may have fewer, percentage points (1)",
+        help="largest loss of correct answers in --against, percentage points (1)",
     )
     parser.add_argument(
         "--labelled",
         type=Path,
         default=material / "labelled.jsonl",
         metavar="FILE.jsonl",
-        help="the set, as voiceagent/bench/material.py has it (the demo's)",
+        help="labelled set, in the format of voiceagent/bench/material.py (the demo's)",
     )
     parser.add_argument(
         "--judge", type=Path, metavar="FILE.toml", help="configuration whose [llm] judges criteria of the set"
     )
-    parser.add_argument("--questions", type=int, metavar="N", help="how many of the set (all)")
-    parser.add_argument("--calls", type=int, default=4, metavar="N", help="so many at once (4)")
+    parser.add_argument("--questions", type=int, metavar="N", help="questions of the set (all)")
+    parser.add_argument("--calls", type=int, default=4, metavar="N", help="concurrent calls (4)")
     parser.set_defaults(command=_gate, reference=reference)
 
 

@@ -18,33 +18,33 @@ def add_people(people: argparse.ArgumentParser) -> None:
         "--half",
         choices=("tune", "measure", "all"),
         default="measure",
-        help="of the split in voiceagent/bench/people/split.csv (measure)",
+        help="half of the recordings, by voiceagent/bench/people/split.csv (measure)",
     )
-    people.add_argument("--kinds", default="", metavar="KIND,KIND", help="only these (all)")
+    people.add_argument("--kinds", default="", metavar="KIND,KIND", help="kinds of recordings (all)")
     add_conditions(people)
     people.add_argument(
         "--times",
         type=int,
         default=1,
-        help="say each recording so many times, each 7 ms later: frames cut it elsewhere (1)",
+        help="repetitions of each recording, each 7 ms later, so that frames divide it elsewhere (1)",
     )
     people.add_argument(
         "--answer-ms",
         type=float,
         default=0.0,
-        help="what LLM and voice take to the first sound, without --over, by the clock of the sound (0)",
+        help="time of LLM and voice to the first audio, in virtual time, without --over (0)",
     )
     people.add_argument(
         "--beside",
         action="store_true",
-        help="measure other eagernesses, silence alone and Smart Turn alone too",
+        help="also measure other values of eagerness, a fixed silence, and Smart Turn",
     )
     people.add_argument(
         "--plot", type=Path, metavar="FILE.png", help="draw cut-offs over waits, for all of them"
     )
     _add_line(people)
     people.add_argument(
-        "--peer", default="", metavar="COMMAND", help="measure another server too, which prints its address"
+        "--peer", default="", metavar="COMMAND", help="also measure a server whose address COMMAND prints"
     )
     people.add_argument("--json", action="store_true", help="print JSON, for machines")
     people.set_defaults(command=_bench_people)
@@ -54,16 +54,16 @@ def _add_line(people: argparse.ArgumentParser) -> None:
     people.add_argument(
         "--over",
         choices=("realtime", "twilio", "webrtc"),
-        help="call a server of its own at the pace of real time (without it: by the clock of the sound)",
+        help="make real calls to a server that is started for them (default: virtual time)",
     )
-    people.add_argument("--calls", type=int, default=2, help="so many calls at once, with --over (2)")
+    people.add_argument("--calls", type=int, default=2, help="concurrent calls, with --over (2)")
     people.add_argument(
         "--loss",
         type=float,
         default=0.0,
-        help="part of packets that is lost, over WebRTC or without --over (0)",
+        help="share of packets lost, over WebRTC or without --over (0)",
     )
-    people.add_argument("--jitter-ms", type=float, default=0.0, help="how late the others are at most (0)")
+    people.add_argument("--jitter-ms", type=float, default=0.0, help="largest delay of the other packets (0)")
 
 
 def add_conditions(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +72,7 @@ def add_conditions(parser: argparse.ArgumentParser) -> None:
         "--conditions",
         default="",
         metavar="NAME,NAME",
-        help="what is done to the sound: telephone, room (0.5 s) or room=SECONDS, far, noise=DB, "
+        help="changes to the audio: telephone, room (0.5 s) or room=SECONDS, far, noise=DB, "
         "tempo=FACTOR, pause=SECONDS",
     )
 
