@@ -8,11 +8,12 @@ from threading import Event
 
 import numpy as np
 import pytest
+from recordings import recorded
 from sounds import said
 
 from audio.onnx.runtime import onnx_session
 from audio.pcm import Samples
-from audio.recognizers import moonshine_model
+from audio.recognizers import SAMPLE_RATE_HZ, moonshine_model
 from audio.recognizers.decoding.growing_window import Segment
 from audio.recognizers.moonshine_model import LoadedModel, model_files
 from voiceagent.weights import is_stored, known_weights, weights_folder
@@ -60,6 +61,10 @@ async def test_end_of_a_turn_is_rated_by_the_tiny_model_s_encoder(model: LoadedM
 async def test_without_the_tiny_model_no_turn_is_rated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moonshine_model, "find_spec", lambda name: None)
     assert decode(LoadedModel(folder), await said(QUESTION)).complete is None
+
+
+def test_a_short_answer_is_not_taken_for_nothing(model: LoadedModel) -> None:
+    assert decode(model, recorded("people/cv_22058264.wav", SAMPLE_RATE_HZ)).text == "No."
 
 
 def test_noise_has_no_words(model: LoadedModel) -> None:
