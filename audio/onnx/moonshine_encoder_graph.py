@@ -25,7 +25,7 @@ from audio.onnx.runtime import OrtFile, onnx_session
 MAX_STATES = 2_048
 """Maximum states (24 ms each, about) of an input: the number of positions in the rotation tables."""
 
-_FREQUENCIES = "/rotary_emb/Expand"
+_FREQUENCIES = "/rotary_emb/Expand", "/rotary_emb/MatMul"
 _NORM_EPSILON = 1e-5
 _END = np.iinfo(np.int64).max
 
@@ -57,7 +57,7 @@ def _front_end(graph: _EncoderGraph) -> str:
     """Add the convolutions: a state for each 24 ms or so, [1, length, hidden]."""
     floats = graph.file.floats()
     channel = graph.add("Unsqueeze", ["wave", graph.constant("one", np.array([1]))])
-    frames = floats["conv1.weight_add_tensor"]
+    frames = graph.file.restored("conv1.weight")
     kernel = graph.constant("conv1", frames)
     heard = graph.add("Conv", [channel, kernel], strides=[64], kernel_shape=[frames.shape[2]])
     times = graph.add("Transpose", [graph.add("Tanh", [heard])], perm=[0, 2, 1])
@@ -75,7 +75,7 @@ def _front_end(graph: _EncoderGraph) -> str:
         [number] = graph.file.floats_of(f"/groupnorm/{operator}")
         state = graph.add(operator, [state, graph.constant(f"groupnorm.{operator}", number.reshape(-1))])
     for name, stride in (("conv2", 3), ("conv3", 2)):
-        kernels, bias = floats[f"{name}.weight_add_tensor"], floats[f"{name}.bias"]
+        kernels, bias = graph.file.restored(f"{name}.weight"), floats[f"{name}.bias"]
         beside = graph.neighbours(state, kernels.shape[2], stride)
         matrix = graph.constant(name, kernels.transpose(2, 1, 0).reshape(-1, kernels.shape[0]))
         sums = graph.add("Add", [graph.add("MatMul", [beside, matrix]), graph.constant(f"{name}.bias", bias)])
@@ -112,7 +112,7 @@ class _EncoderGraph(Graph):
         self.file = file
         self.attention = {"domain": MICROSOFT, "num_heads": heads}
         """Attributes of all attention operators."""
-        frequencies = file.floats_of(_FREQUENCIES)[0].reshape(-1)
+        frequencies = file.floats_of(*_FREQUENCIES)[0].reshape(-1)
         angles = np.arange(MAX_STATES)[:, np.newaxis] * frequencies[np.newaxis]
         self._rotations = [
             self.constant("position", np.array([0])),

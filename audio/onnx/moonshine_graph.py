@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from audio.onnx.graph import MICROSOFT, Graph
-from audio.onnx.runtime import OrtFile
+from audio.onnx.runtime import Codes, OrtFile
 
 LIKELIEST = 8
 """Number of candidate next tokens to return."""
@@ -37,7 +37,9 @@ BLOCK = 32
 _EIGHT_BIT_SUMS = 4  # MatMulNBits' accuracy level at which it multiplies 8 bits with 8
 _KINDS = ("key", "value")
 _MERGED = "_merged_0"  # suffix of constants that both graphs of the file share
-_FREQUENCIES = "/model/decoder/rotary_emb/Expand"
+_OUTPUT = "proj_out"
+_FREQUENCIES = "/model/decoder/rotary_emb/Expand", "/model/decoder/rotary_emb/MatMul"
+_EMBEDDING = "model.decoder.embed_tokens.weight" + _MERGED
 _NORM_EPSILON = 1e-5
 
 
@@ -105,8 +107,7 @@ def decoder_graph(file: OrtFile, folder: Path) -> Path:
     shape = decoder_shape(file)
     graph = _MoonshineGraph(file, folder)
     text = _TextShape(graph, shape)
-    embedding = "model.decoder.embed_tokens.weight" + _MERGED
-    codes, scale, zero = file.codes(embedding)
+    codes, scale, zero = file.codes(_EMBEDDING)
     gathered = graph.add("Gather", [graph.constant("embedding.codes", codes), "tokens"])
     of_codes = [graph.constant("embedding.scale", scale), graph.constant("embedding.zero", zero)]
     state = graph.add("DequantizeLinear", [gathered, *of_codes])
@@ -114,7 +115,7 @@ def decoder_graph(file: OrtFile, folder: Path) -> Path:
         state = _to_text(graph, text, layer, state)
         state = _to_sound(graph, text, layer, state)
         state = _feed_forward(graph, layer, state)
-    logits = graph.product(graph.norm(state, "model.decoder.norm"), ["proj_out"])
+    logits = graph.product(graph.norm(state, "model.decoder.norm"), [_OUTPUT])
     _likeliest(graph, logits)
     past, sound = shape.names("past"), shape.names("sound")
     inputs = [
@@ -189,7 +190,7 @@ class _MoonshineGraph(Graph):
         Every `BLOCK` values are rounded to 8 bits on a scale of their own: a text's result depends neither on
         the other texts nor on how many of its tokens are processed at once.
         """
-        matrices = [self._file.codes_at(place) for place in places]
+        matrices = [self._codes_at(place) for place in places]
         codes = np.concatenate([codes.T for codes, _, _ in matrices])
         scales, zeros = (
             np.concatenate([np.full(one[0].shape[1], one[part]) for one in matrices]) for part in (1, 2)
@@ -218,6 +219,13 @@ class _MoonshineGraph(Graph):
             return product
         return self.add("Add", [product, self.constant(bias, self._file.floats()[bias + _MERGED])])
 
+    def _codes_at(self, place: str) -> Codes:
+        """Return the matrix at a place. A file without an output matrix multiplies with the embedding."""
+        if place == _OUTPUT and place not in self._file.places:
+            codes, scale, zero = self._file.codes(_EMBEDDING)
+            return codes.T, scale, zero
+        return self._file.codes_at(place)
+
     def norm(self, value: str, place: str) -> str:
         """Normalize a value (Ba et al., "Layer Normalization", 2016)."""
         weight = self.constant(place, self._file.floats()[f"{place}.weight{_MERGED}"])
@@ -225,7 +233,7 @@ class _MoonshineGraph(Graph):
 
     def frequencies(self) -> NDArray[np.float32]:
         """Return the rotation of each pair of numbers, in radians per token."""
-        return self._file.floats_of(_FREQUENCIES)[0].reshape(-1)
+        return self._file.floats_of(*_FREQUENCIES)[0].reshape(-1)
 
 
 class _TextShape:

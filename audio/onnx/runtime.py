@@ -20,9 +20,12 @@ from numpy.typing import NDArray
 
 from audio.recognizers.low_rank import Floats
 
-_TYPES = {1: np.float32, 2: np.uint8}  # keys: TensorDataType; weights have no other types
-_EIGHT_BIT = "_quantized"
+_TYPES = {1: np.float32, 2: np.uint8, 3: np.int8}  # keys: TensorDataType; weights have no other types
+_EIGHT_BIT, _RESTORED = "_quantized", "_add_tensor"
 _PRODUCT = re.compile(r"/(.+)/MatMul")
+_OLD_NAME = re.compile(r"(?<=[./])(dense|up_proj|down_proj)(?=[./])")
+_NEW_NAMES = {"dense": "o_proj", "up_proj": "fc1", "down_proj": "fc2"}
+"""Names of matrices in older exports of Moonshine, and in newer ones."""
 
 
 Codes = tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]]
@@ -48,23 +51,41 @@ class OrtFile:
             self._read(_session_type().GetRootAs(self.data, 0).Model().Graph())
         except (struct.error, AttributeError, IndexError, TypeError) as error:
             raise ValueError(f"it is broken: {error}") from error
+        self._convert_signed()
         self._matrix_at = {
-            match[1].replace("/", "."): constant[: -len(_EIGHT_BIT)]
+            match[1].replace("/", "."): stem
             for node, inputs in self._inputs.items()
             if (match := _PRODUCT.match(node))
             for constant in inputs
-            if constant.endswith(_EIGHT_BIT) and constant in self._constants
+            if (stem := constant.removesuffix(_EIGHT_BIT).removesuffix(_RESTORED)) != constant
+            and stem + _EIGHT_BIT in self._constants
         }
 
     def _read(self, graph: Any) -> None:
         for each in _graphs(graph):
             for tensor in _constants(each):
                 if tensor.DataType() in _TYPES:
-                    self._constants.setdefault(tensor.Name().decode(), _array(tensor))
+                    self._constants.setdefault(_name(tensor.Name()), _array(tensor))
             for node in _nodes(each):
-                inputs = [node.Inputs(number).decode() for number in range(node.InputsLength())]
-                self._inputs.setdefault(node.Name().decode(), inputs)
+                inputs = [_name(node.Inputs(number)) for number in range(node.InputsLength())]
+                self._inputs.setdefault(_name(node.Name()), inputs)
         self._shapes = _shapes(graph)
+
+    def _convert_signed(self) -> None:
+        """Convert weights of signed codes, a scale and an offset to unsigned codes with a zero point.
+
+        The offset is a whole number of steps (github.com/moonshine-ai/onnx_shrink_ray, float quantization),
+        so the numbers stay the same.
+        """
+        for name, codes in list(self._constants.items()):
+            if codes.dtype == np.int8 and name.endswith(_EIGHT_BIT):
+                stem = name.removesuffix(_EIGHT_BIT)
+                scale, offset = (
+                    self._constants[stem + part].reshape(()) for part in ("_scale", "_zero_point")
+                )
+                self._constants[name] = codes.view(np.uint8) ^ 128
+                self._constants[stem + "_scale"] = scale
+                self._constants[stem + "_zero_point"] = np.rint(128 - offset / scale).astype(np.uint8)
 
     @property
     def places(self) -> list[str]:
@@ -98,8 +119,18 @@ class OrtFile:
         """Return the 32-bit constants by name."""
         return {name: value for name, value in self._constants.items() if value.dtype == np.float32}
 
-    def floats_of(self, node: str) -> list[Floats]:
-        """Return the 32-bit constants of one node. Raises KeyError if there is no such node."""
+    def restored(self, name: str) -> Floats:
+        """Return a constant in 32 bits, dequantized if the file has it in 8. Raises KeyError."""
+        if name + _RESTORED in self._constants:
+            numbers: Floats = self._constants[name + _RESTORED]
+            return numbers
+        return self.eight_bit(name)
+
+    def floats_of(self, *nodes: str) -> list[Floats]:
+        """Return the 32-bit constants of the first of these nodes that the file has. Raises KeyError if it
+        has none.
+        """
+        node = next((one for one in nodes if one in self._inputs), nodes[0])
         floats = self.floats()
         return [floats[name] for name in self._inputs[node] if name in floats]
 
@@ -127,6 +158,10 @@ def _session_type() -> Any:
     if path not in sys.path:
         sys.path.append(path)
     return import_module("ort_flatbuffers_py.fbs.InferenceSession").InferenceSession
+
+
+def _name(raw: bytes) -> str:
+    return _OLD_NAME.sub(lambda old: _NEW_NAMES[old[0]], raw.decode())
 
 
 def _array(tensor: Any) -> NDArray[Any]:

@@ -4,6 +4,7 @@ anyway.
 A small network trained to predict Smart Turn v3's rating of the audio from the last states (Hinton et al.,
 "Distilling the Knowledge in a Neural Network", 2015; `audio/adaptation/completeness.py`). It takes a third of
 a millisecond instead of thirty. It is valid for one encoder only: not for another, nor for a fine-tuned one.
+Beside another model that encoder runs for it (`moonshine_model`).
 """
 
 from __future__ import annotations

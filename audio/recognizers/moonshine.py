@@ -1,4 +1,5 @@
-"""Moonshine through onnxruntime: English, on any CPU. The tiny model comes in a wheel.
+"""Moonshine through onnxruntime: English, on any CPU. The tiny model comes in a wheel, the base
+model is downloaded.
 
 Jeffries et al., "Moonshine: Speech Recognition for Live Transcription and Voice Commands" (2024): the
 encoder's cost follows the length of the audio, unlike Whisper's 30 s at every step. The English models are
@@ -21,8 +22,9 @@ class MoonshineRecognizer(RedecodingRecognizer):
     """Moonshine on a growing window of each utterance.
 
     Args:
-        model: a folder with encoder_model.ort, decoder_model_merged.ort and tokenizer.bin; None for the tiny
-            English model of the installed `moonshine-voice` wheel.
+        model: a folder with encoder_model.ort, decoder_model_merged.ort and tokenizer.bin, such as
+            "weights:moonshine-base"; None for the tiny English model of the installed `moonshine-voice`
+            wheel.
         adapter: result of `voiceagent adapt`.
         phrases: a text file of phrases that callers are likely to say, as they should be written, one a line:
             sentences with their full stop or question mark, and names without one. They win against words

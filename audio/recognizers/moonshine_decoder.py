@@ -29,6 +29,32 @@ positions, size].
 """
 
 
+class Encoder:
+    """The session of a model's encoder, on one thread.
+
+    Args:
+        encoder: encoder_model.ort.
+        heads: attention heads of a layer.
+        adapter: its corrections from `adaptation/`; None for none.
+
+    Raises:
+        RecognizerError: a file cannot be loaded.
+    """
+
+    def __init__(self, encoder: Path, heads: int, adapter: Path | None = None) -> None:
+        file = _read(encoder)
+        if adapter is not None:
+            _correct(file, encoder, adapter)
+        with _naming_file(encoder, "encoder"):
+            self._session = _session(encoder, partial(encoder_graph, file, heads))
+
+    def encode(self, sound: Samples) -> Floats:
+        """Return the states of `sound`, [n] at 16 kHz: [1, length, hidden]."""
+        wave = sound.astype(np.float32)[np.newaxis] / np.float32(32_768)
+        states: Floats = self._session.run(None, {"wave": wave})[0]
+        return states
+
+
 class EncoderDecoder:
     """Sessions of a model's two files, each on one thread.
 
@@ -47,11 +73,7 @@ class EncoderDecoder:
             shape = decoder_shape(file)
             self._audio_session = _session(decoder, partial(sound_graph, file))
             self._decoder = _session(decoder, partial(decoder_graph, file))
-        file = _read(encoder)
-        if adapter is not None:
-            _correct(file, encoder, adapter)
-        with _naming_file(encoder, "encoder"):
-            self._encoder = _session(encoder, partial(encoder_graph, file, shape.heads))
+        self._encoder = Encoder(encoder, shape.heads, adapter)
         self._past, self._sound = shape.names("past"), shape.names("sound")
         nothing: Floats = np.zeros((1, shape.heads, 0, shape.size), np.float32)
         self.empty_cache: KeysValues = [nothing] * len(self._past)
@@ -59,9 +81,7 @@ class EncoderDecoder:
 
     def encode(self, sound: Samples) -> Floats:
         """Return the encoder's states of `sound`, [n] at 16 kHz: [1, length, hidden]."""
-        wave = sound.astype(np.float32)[np.newaxis] / np.float32(32_768)
-        states: Floats = self._encoder.run(None, {"wave": wave})[0]
-        return states
+        return self._encoder.encode(sound)
 
     def cache_audio(self, states: Floats) -> KeysValues:
         """Return the audio's attention cache for all texts, from its states."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import NOTHING_EXPECTED, SAMPLE_RATE_HZ, ExpectedSpeech, Flush, RecognizerError
-from audio.recognizers.completeness import completeness_of
+from audio.recognizers.completeness import Completeness, completeness_of
 from audio.recognizers.decoding.beam_search import BeamSearch, Beginning, Expected
 from audio.recognizers.decoding.grammar import Grammar
 from audio.recognizers.decoding.growing_window import (
@@ -31,7 +31,7 @@ from audio.recognizers.decoding.moonshine_vocabulary import (
     text_of,
 )
 from audio.recognizers.decoding.spelling_prior import SpellingPrior
-from audio.recognizers.moonshine_decoder import EncoderDecoder
+from audio.recognizers.moonshine_decoder import Encoder, EncoderDecoder
 from audio.recognizers.moonshine_grammars import (
     BY_WORDS_A_TOKEN,
     LIKELY_A_TOKEN,
@@ -59,6 +59,7 @@ sentence often gets a comma. With 0.2 s of silence it gets a full stop, and most
 comma; with 0.4 s nearly all get a full stop.
 """
 _REMEMBERED = 32
+_TINY_HEADS = 8  # attention heads in a layer of the tiny model's encoder
 _ONE_WORD_S = 0.5
 """Loud audio up to this length is one word of a number. If several words counted, a model that takes the end
 of one for another ("Three, three.", less likely by 2.2 to 2.7 nats) would prevail.
@@ -130,6 +131,9 @@ class LoadedModel:
             encoder, decoder, adapter
         )  # last: reuses the memory freed by counting phrases
         self._completeness = completeness_of(encoder) if adapter is None else None
+        self._listener: Encoder | None = None
+        if self._completeness is None and adapter is None:
+            self._listener, self._completeness = _installed_completeness()
 
     # made for the first answer that is spelled: 0.1 s and 7 MB, of which most agents have no use
     @cached_property
@@ -175,10 +179,14 @@ class LoadedModel:
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
         states = self.network.encode(sound)
-        complete = None if self._completeness is None else self._completeness.probability(states[0])
+        complete = None
+        if self._completeness is not None:
+            heard = states if self._listener is None else self._listener.encode(sound)
+            complete = self._completeness.probability(heard[0])
         known = self.network.cache_audio(states)
         number = flush is not None and flush.number
-        search = BeamSearch(BEGIN, END, _expected_in(sound, number, likely or self.phrases.of_server))
+        expected = _expected_in(sound, number, likely or self.phrases.of_server)
+        search = BeamSearch(BEGIN, END, expected, allow_empty=False)  # wordless audio becomes _WORDLESS
         candidates = DraftCandidates(self.network, known, [BEGIN, *draft[:max_tokens]])
         steps = 0
         if 0 < len(draft) < max_tokens and not number:
@@ -309,6 +317,18 @@ def _expected_in(sound: Samples, number: bool, likely: LikelyPhrases) -> Expecte
     if not number:
         return likely.free
     return likely.number if loud_s(sound) <= _ONE_WORD_S else likely.numbers
+
+
+def _installed_completeness() -> tuple[Encoder, Completeness] | tuple[None, None]:
+    """Return the tiny model's encoder, and the network that rates turns by its states, for use beside another
+    model; nothing if the wheel is not installed.
+    """
+    try:
+        encoder, _, _ = model_files(None)
+    except RecognizerError:
+        return None, None
+    completeness = completeness_of(encoder)
+    return (None, None) if completeness is None else (Encoder(encoder, _TINY_HEADS), completeness)
 
 
 def _installed_model() -> Path:

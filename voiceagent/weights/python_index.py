@@ -30,6 +30,7 @@ names = "index_url", "extra_index_urls", "find_links", "no_index", "cert", "prox
 print(json.dumps({name: getattr(options, name) for name in names}))
 """
 """Run with pip, whose options know environment, files and defaults; there is no public way to ask for all."""
+_SYSTEMS = r"any|manylinux\w*_x86_64"
 _TIMEOUT_S = 60
 _ACCEPTED = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
 
@@ -80,9 +81,12 @@ def index_settings() -> IndexSettings:
 
 
 def find_wheel(package: str, settings: IndexSettings, client: httpx2.Client) -> Archive:
-    """Return the archive of "NAME==VERSION" for any system. Raises PackageError."""
+    """Return the archive of "NAME==VERSION" for any system, or for Linux: its files are only read. Raises
+    PackageError.
+    """
     name, _, version = package.partition("==")
-    begin = re.compile(rf"{re.sub('[-_.]+', '[-_.]+', name)}-{re.escape(version)}-.*-any\.whl", re.IGNORECASE)
+    wheel = rf"{re.sub('[-_.]+', '[-_.]+', name)}-{re.escape(version)}-.*-({_SYSTEMS})\.whl"
+    begin = re.compile(wheel, re.IGNORECASE)
     failures = []
     pages = [*settings.find_links, *(f"{index.rstrip('/')}/{name}/" for index in settings.indexes)]
     for page in pages:

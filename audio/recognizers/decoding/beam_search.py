@@ -104,6 +104,9 @@ class BeamSearch:
         expected: likely phrases; None for none.
         grammar: the search finds only texts that it allows; None for any.
         prior: with a grammar, rates texts in addition to their sound.
+        allow_empty: False if a text has at least one token. An empty text costs one token only, and often
+            wins wrongly (Stahlberg and Byrne, "On NMT Search Errors and Model Errors: Cat Got Your Tongue?",
+            2019): Moonshine base rates it as likely as "No." for a caller who says that.
     """
 
     def __init__(
@@ -113,8 +116,10 @@ class BeamSearch:
         expected: Expected | None = None,
         grammar: Grammar | None = None,
         prior: SpellingPrior | None = None,
+        allow_empty: bool = True,
     ) -> None:
         self._end = end
+        self._allow_empty = allow_empty
         self._grammar = grammar
         self._prior = prior
         self._sentences = None if expected is None else expected.sentences
@@ -189,6 +194,8 @@ class BeamSearch:
             tokens, logarithms = _near_allowed(
                 self._grammar.allowed(beginning.tokens[1:]), tokens, logarithms, self._max_distance
             )
+        if not self._allow_empty and len(beginning.tokens) == 1:
+            tokens, logarithms = _without(self._end, tokens, logarithms)
         expected = [0.0] * len(tokens)
         if self._sentences is not None:
             expected = self._sentences.logarithms(beginning.tokens, tokens)
@@ -230,6 +237,12 @@ def _near_allowed(
     minimum = max((logarithm for _, logarithm in both), default=0.0) - distance
     near = [pair for pair in both if pair[1] >= minimum]
     return [token for token, _ in near], [logarithm for _, logarithm in near]
+
+
+def _without(token: int, tokens: Sequence[int], logarithms: Sequence[float]) -> tuple[list[int], list[float]]:
+    """Return the other tokens, and their logarithms."""
+    others = [pair for pair in zip(tokens, logarithms, strict=True) if pair[0] != token]
+    return [other for other, _ in others], [logarithm for _, logarithm in others]
 
 
 def _accepted_logarithms(tokens: Sequence[int], likeliest: Likeliest, lead: float) -> list[float]:

@@ -66,6 +66,14 @@ def test_wheel_is_found_in_json(server: FileServer) -> None:
     assert found("made==1.0", f"{server.url}/simple") == f"{server.url}/made-1.0-py3-none-any.whl"
 
 
+def test_wheel_with_programs_is_found_by_its_linux_build(server: FileServer) -> None:
+    names = [f"made-1.0-py3-none-{system}.whl" for system in ("macosx_15_0_arm64", "manylinux2014_x86_64")]
+    files = [{"filename": name, "url": f"../../{name}", "hashes": {}} for name in names]
+    server.files["/simple/made/"] = json.dumps({"files": files}).encode()
+    server.types["/simple/made/"] = "application/vnd.pypi.simple.v1+json"
+    assert found("made==1.0", f"{server.url}/simple") == f"{server.url}/{names[1]}"
+
+
 def test_wheel_is_found_in_a_folder(tmp_path: Path) -> None:
     name, content = wheel("made", "1.0", {})
     (tmp_path / name).write_bytes(content)

@@ -57,6 +57,16 @@ def run(table: Sequence[Sequence[float]], expected: Expected | None = None) -> B
     return search.best
 
 
+def test_an_empty_text_does_not_win_over_words_where_it_is_not_allowed() -> None:
+    empty, words = (BeamSearch(BEGIN, END, allow_empty=allowed) for allowed in (True, False))
+    for search in (empty, words):
+        extend(search, row(end=LIKELIEST, a=LIKELY))
+    assert not empty.live
+    extend(words, *[row(end=LIKELIEST, b=LIKELY)] * len(words.live))
+    assert empty.best.tokens[1:] == (END,)
+    assert words.best.tokens[1:] == (A, END)
+
+
 def test_a_beginning_that_was_second_wins_by_what_follows() -> None:
     search = BeamSearch(BEGIN, END)
     extend(search, row(a=LIKELIEST, b=LIKELY))
