@@ -49,7 +49,7 @@ class Encoder:
     _ended_responses: OrderedDict[str, Response] = field(default_factory=OrderedDict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _audio_head: tuple[str, str] = ("", "")
-    _committed_id: str = ""
+    _committed_id: str = field(default="", init=False)
 
     def encode(self, notification: notify.Notification) -> list[ServerEvent]:
         """Return the server events of a notification, in order; none for a response that has ended."""
