@@ -172,8 +172,9 @@ class Encoder:
         """Return an item as it is shown before its transcript is complete. A committed turn has no words:
         clients such as LiveKit append those of `transcription.completed`, and would have them twice.
         """
-        committed = isinstance(item, MessageItem) and item.item_id == self._committed_id
-        return replace(item, text="") if committed else item
+        if isinstance(item, MessageItem) and item.item_id == self._committed_id:
+            return replace(item, text="")
+        return item
 
     def _input_buffer(self, notification: notify.Notification) -> ServerEvent:
         """Return an event of the input audio buffer. The protocol's positions include padding and silence."""
