@@ -17,7 +17,18 @@ from typing import Any
 
 import pytest
 from fixed_config import write_config
-from readmes import COMMANDS, NOT_RUN, PATIENCE_S, READMES, ROOT, RUN, prepared, snippet, snippets
+from readmes import (
+    COMMANDS,
+    NOT_RUN,
+    PATIENCE_S,
+    READMES,
+    ROOT,
+    RUN,
+    prepared,
+    snippet,
+    snippet_with,
+    snippets,
+)
 from served import served
 
 from voiceagent.agents import Agent, tool
@@ -188,7 +199,7 @@ def test_the_lines_of_the_agent_and_its_peers_are_counted_right() -> None:
 
 @pytest.mark.parametrize("greeting", ["", "Good morning, this is the front desk."])
 async def test_readmes_client_hears_an_answer_of_the_server(tmp_path: Path, greeting: str) -> None:
-    client, config = snippet("import asyncio"), write_config(tmp_path)
+    client, config = snippet_with("call.response.cancel()"), write_config(tmp_path)
     config.write_text(config.read_text().replace("[agent]", f'[agent]\ngreeting = "{greeting}"', 1))
     async with served(config) as address:
         script = tmp_path / "client.py"
@@ -205,6 +216,19 @@ async def test_readmes_client_hears_an_answer_of_the_server(tmp_path: Path, gree
     *greeted, answer = done.stdout.splitlines()
     assert len(greeted) == bool(greeting) and all(map(greeting.startswith, greeted))
     assert len(answer.split()) > 2 and not greeting.startswith(answer)
+
+
+async def test_live_client_of_the_docs_starts_a_session(tmp_path: Path) -> None:
+    async with served(write_config(tmp_path)) as address:
+        script = tmp_path / "client.py"
+        script.write_text(snippet_with("connection.session.start(").replace("localhost:8080", address))
+        client = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-u", script), stdout=asyncio.subprocess.PIPE
+        )
+        assert client.stdout is not None
+        assert await asyncio.wait_for(client.stdout.readline(), PATIENCE_S) == b"session.started\n"
+        client.kill()
+        await client.wait()
 
 
 EVALS = "docs/evals.md"

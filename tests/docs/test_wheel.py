@@ -14,7 +14,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from readmes import PATIENCE_S, ROOT, RUN, prepared, snippet
+from readmes import PATIENCE_S, ROOT, RUN, prepared, snippet, snippet_with
 from served import served
 
 pytestmark = pytest.mark.timeout(3 * PATIENCE_S)  # three commands, where the wheel is made
@@ -165,7 +165,9 @@ async def test_engines_and_client_of_the_readmes_go_with_it(
     (tmp_path / "my_engines.py").write_text("\n\n".join(engines))
     (tmp_path / "my.toml").write_text(CONFIG)
     async with served(tmp_path / "my.toml", program=installed / "voiceagent") as address:
-        (tmp_path / "client.py").write_text(snippet("import asyncio").replace("127.0.0.1:8080", address))
+        (tmp_path / "client.py").write_text(
+            snippet_with("call.response.cancel()").replace("127.0.0.1:8080", address)
+        )
         told = await asyncio.to_thread(done, installed / "python", "client.py", cwd=tmp_path)
     assert "You say: When is breakfast?" in told
 

@@ -36,6 +36,7 @@ WEATHER = {
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
 }
 AI_SDK = ("ai@7.0.173", "@ai-sdk/openai@4.0.118", "ws@8.23.0")
+LIVEKIT_NODE = ("@livekit/agents@1.9.0", "@livekit/agents-plugin-openai@1.9.0", "zod@4.6.7")
 
 long = pytest.mark.skipif(
     os.environ.get("VOICEAGENT_LONG_TESTS") != "1", reason="takes minutes: set VOICEAGENT_LONG_TESTS=1"
@@ -138,6 +139,45 @@ async def test_the_ai_sdk_speaks_in_items_and_calls_a_tool(tmp_path: Path) -> No
     }
 
 
+async def test_the_ai_sdks_live_session_answers_a_delegation_and_is_muted(tmp_path: Path) -> None:
+    folder = npm_folder(*AI_SDK)
+    script = shutil.copy(CLIENTS / "ai_sdk_live_caller.mjs", folder)
+    async with serving_tools(tmp_path, "live_engine:LiveLlm") as address:
+        came = await ran("node", script, address, sound_file(tmp_path), cwd=folder)
+    assert not came["errors"]
+    assert not came["unknown"]
+    assert came["delegations"] == [["client", None]]
+    assert (came["user"], came["assistant"]) == ("Could you help me with something?", "It says sunny.")
+    appended = [["session.thinking.append", "thinking"], ["session.commentary.append", "note"]]
+    muted = [["session.input_audio.mute", "mute"], ["session.input_audio.unmute", "unmute"]]
+    assert came["acknowledged"] == appended + muted
+    assert came["closed"] == ["close_requested", True]
+
+
+@long
+async def test_livekits_live_model_for_node_delegates_to_a_tool(tmp_path: Path) -> None:
+    folder = npm_folder(*LIVEKIT_NODE)
+    script = shutil.copy(CLIENTS / "livekit_node_caller.mjs", folder)
+    async with serving_tools(tmp_path, "live_engine:LiveLlm") as address:
+        came = await ran("node", script, address, sound_file(tmp_path), "live", cwd=folder)
+    assert not came["errors"]
+    assert came["tools"] == [["weather", '{"city": "Bonn"}']]
+    assert came["said"].startswith("It says sunny.")
+    assert set(came["heard"]) == {"Could you help me with something?"}
+    assert {"session.input_audio.unmuted", "session.closed"} <= set(came["kinds"])
+
+
+@long
+async def test_livekits_realtime_model_for_node_calls_a_tool_and_truncates(tmp_path: Path) -> None:
+    folder = npm_folder(*LIVEKIT_NODE)
+    script = shutil.copy(CLIENTS / "livekit_node_caller.mjs", folder)
+    async with serving_tools(tmp_path) as address:
+        came = await ran("node", script, address, sound_file(tmp_path), "realtime", cwd=folder)
+    assert not came["errors"]
+    assert came["tools"] == [["weather", '{"city": "Bonn"}']]
+    assert came["truncated"] >= 1
+
+
 @long
 @pytest.mark.parametrize("kind", ["websocket", "webrtc"])
 async def test_semantic_kernel_runs_a_plugin(tmp_path: Path, kind: str) -> None:
@@ -156,6 +196,7 @@ async def test_livekits_session_calls_a_tool_truncates_and_edits_the_history(tmp
     assert not came["errors"]
     assert came["tools"] == ["weather"]
     assert came["truncated"] >= 1
+    assert came["heard"] == ["Could you help me with something?", "Thanks."]
 
 
 @long

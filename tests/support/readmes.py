@@ -69,6 +69,11 @@ def snippet(begin: str) -> str:
     return next(block for _, block in snippets("python") if block.startswith(begin))
 
 
+def snippet_with(part: str) -> str:
+    """Return the first block of Python that contains this part."""
+    return next(block for _, block in snippets("python") if part in block)
+
+
 def prepared(command: str, folder: Path) -> list[str]:
     """The words of a command that takes seconds, and in the folder what it needs."""
     words = shlex.split("uvicorn --version" if command.startswith("uvicorn ") else command)

@@ -158,8 +158,7 @@ class ToolCalls:
         if response_id != self._round_id:
             # counted per response: one response may call several tools
             self._round_id, self._rounds = response_id, self._rounds + 1
-        if self._is_known(wanted.call_id):  # not every engine gives unique ids
-            wanted = replace(wanted, call_id=self._new_id("call"))
+        wanted = self.with_unique_id(wanted)
         if mcp is None and wanted.name == cancel_tool_name(settings):
             return self._start_cancelling(response_id, wanted)
         tools = {tool.name: tool for tool in settings.agent_tools}
@@ -179,6 +178,14 @@ class ToolCalls:
         if tool.cancellable and phase is Phase.RUNNING:
             self._history.cancellable.add(wanted.call_id)
         return [*told] if tool.when_played else [*told, _run(self._calls[wanted.call_id])]
+
+    def with_unique_id(self, call: ToolCall) -> ToolCall:
+        """Return the call with an id that no earlier call has: some engines give several calls one id."""
+        kinds = (ToolCallItem, McpCallItem, McpApprovalRequest)
+        used = (item.call.call_id for item in self._history.items if isinstance(item, kinds))
+        if call.call_id in self._calls or call.call_id in used:
+            return replace(call, call_id=self._new_id("call"))
+        return call
 
     def record_refused(self) -> list[Command]:
         """Record the outputs of the refused calls of a response. APIs accept no output between calls of one
@@ -361,11 +368,6 @@ class ToolCalls:
         self._refused.append((record, refusal))
         self._reply_due = self._reply_due or mcp is None
         return [*told]
-
-    def _is_known(self, call_id: str) -> bool:
-        kinds = (ToolCallItem, McpCallItem, McpApprovalRequest)
-        calls = (item.call.call_id for item in self._history.items if isinstance(item, kinds))
-        return call_id in self._calls or call_id in calls
 
 
 def _run(call: _Call) -> do.RunTool:

@@ -77,7 +77,8 @@ async def main(address: str, sound: bytes) -> None:
         context = session.chat_ctx.copy()
         context.add_message(role="user", content="Thanks.")
         await session.update_chat_ctx(context)
-        came["items"] = len(session.chat_ctx.items)
+        messages = (item for item in session.chat_ctx.items if item.type == "message" and item.role == "user")
+        came["heard"] = [message.text_content for message in messages]
         await session.aclose()
         await model.aclose()
     came["errors"] += ["an error event"] * came["kinds"].count("error")

@@ -83,6 +83,18 @@ def test_a_call_of_the_clients_tool_goes_to_the_client_alone() -> None:
     assert [told.call.name for told in of(notify.NotifyToolCall, commands)] == ["theirs"]
 
 
+def test_calls_that_a_model_gives_one_id_have_each_an_output_of_the_client() -> None:
+    call = world()
+    wanted = ToolCall("call_1", "theirs", "{}")
+    commands = call.feed(ev.ToolCallsReady(call.response_id(), (wanted, wanted)))
+    told = [told.call.call_id for told in of(notify.NotifyToolCall, commands)]
+    assert len(set(told)) == 2
+    for call_id in told:
+        item = ToolOutputItem(f"output_{call_id}", call_id, f"of {call_id}")
+        assert not of(notify.NotifyError, call.feed(ev.ItemCreated(item, None, None, ())))
+    assert outputs(call) == [(call_id, f"of {call_id}") for call_id in told]
+
+
 def messages(start: do.StartResponse) -> list[tuple[str, str, list[str]]]:
     """Return the prompt of a response: role, text and called tools of each message."""
     told = start.request.messages

@@ -38,11 +38,12 @@ class CalledTools:
             if mcp is not None or _runs_here(call.name, response.wanted, settings):
                 commands += self._running.start(response.response_id, call, settings, mcp)
                 continue
-            item = ToolCallItem(self._new_id("item"), call)
+            own = self._running.with_unique_id(call) if response.wanted.in_conversation else call
+            item = ToolCallItem(self._new_id("item"), own)
             previous = self._history.last_id()
             if response.wanted.in_conversation:
                 self._history.insert(item)
-            commands.append(notify.NotifyToolCall(response.response_id, item.item_id, previous, call))
+            commands.append(notify.NotifyToolCall(response.response_id, item.item_id, previous, own))
         if not response.first_call_id and len(self._history.items) > before:
             response.first_call_id = self._history.items[before].item_id
         return commands + self._running.record_refused()

@@ -140,10 +140,10 @@ def _is_offer(scope: Scope) -> bool:
 
 
 class SingleSlashes:
-    """Middleware that treats repeated slashes in the API's paths as one.
+    """Middleware that treats repeated slashes in the API's paths as one, and drops one at their end.
 
-    Some clients join a base URL that ends in a slash with a path that begins with one. Other paths are not
-    changed, because telephony providers sign the requested URL.
+    Some clients join a base URL that ends in a slash with a path that begins with one, or with a query. Other
+    paths are not changed, because telephony providers sign the requested URL.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -152,8 +152,8 @@ class SingleSlashes:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request or a WebSocket."""
         path = scope.get("path", "")
-        if "//" in path:
-            single = re.sub("/+", "/", path)
+        if "//" in path or path.endswith("/"):
+            single = re.sub("/+", "/", path).rstrip("/")
             if single.removeprefix(scope.get("root_path", "")).startswith(_API):
                 scope = {**scope, "path": single, "raw_path": single.encode()}
         await self._app(scope, receive, send)

@@ -6,7 +6,7 @@ import json
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from pybase64 import b64encode_as_string
 from audio.pcm import Samples
 from audio.pcm import encode as encode_sound
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import Item
+from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import TurnReport, as_json
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.items import from_item
@@ -49,6 +49,7 @@ class Encoder:
     _ended_responses: OrderedDict[str, Response] = field(default_factory=OrderedDict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _audio_head: tuple[str, str] = ("", "")
+    _committed_id: str = field(default="", init=False)
 
     def encode(self, notification: notify.Notification) -> list[ServerEvent]:
         """Return the server events of a notification, in order; none for a response that has ended."""
@@ -146,9 +147,11 @@ class Encoder:
             case notify.NotifyTranscript() | notify.NotifyTranscriptFailed():
                 event = _transcription(notification, self.settings.logprobs)
             case notify.NotifyItemAdded(item, previous_id):
-                event = _item_event("conversation.item.added", item, previous_item_id=previous_id)
+                shown = self._before_transcript(item)
+                event = _item_event("conversation.item.added", shown, previous_item_id=previous_id)
             case notify.NotifyItemDone(item, previous_id):
-                event = _item_event("conversation.item.done", item, previous_item_id=previous_id)
+                shown = self._before_transcript(item)
+                event = _item_event("conversation.item.done", shown, previous_item_id=previous_id)
             case notify.NotifyItemRetrieved(item):
                 event = _item_event("conversation.item.retrieved", item)
             case notify.NotifyItemDeleted(item_id):
@@ -164,6 +167,14 @@ class Encoder:
             case _:
                 event = self._input_buffer(notification)
         return event
+
+    def _before_transcript(self, item: Item) -> Item:
+        """Return an item as it is shown before its transcript is complete. A committed turn has no words:
+        clients such as LiveKit append those of `transcription.completed`, and would have them twice.
+        """
+        if isinstance(item, MessageItem) and item.item_id == self._committed_id:
+            return replace(item, text="")
+        return item
 
     def _input_buffer(self, notification: notify.Notification) -> ServerEvent:
         """Return an event of the input audio buffer. The protocol's positions include padding and silence."""
@@ -181,6 +192,7 @@ class Encoder:
                 place = {"item_id": item_id, "audio_end_ms": _ms(end_s)}
                 return {"type": "input_audio_buffer.speech_stopped", **place}
             case notify.NotifyInputCommitted(item_id, previous_id):
+                self._committed_id = item_id
                 place = {"item_id": item_id, "previous_item_id": previous_id}
                 return {"type": "input_audio_buffer.committed", **place}
             case notify.NotifyInputCleared():

@@ -71,9 +71,10 @@ class PcmFormat(Wire):
 
 
 class G711Format(Wire):
-    """G.711 at 8 kHz."""
+    """G.711. The AI SDK names its rate too."""
 
     type: Literal["audio/pcmu", "audio/pcma"]
+    rate: Literal[8_000] | None = None
 
 
 Format = Annotated[PcmFormat | G711Format, Field(discriminator="type")]

@@ -55,6 +55,8 @@ SHOWN_IF_SENT = ("parallel_tool_calls", "reasoning")
 """Session fields that OpenAI's server omits unless the client has set them."""
 ECHOED = (TRANSCRIPTION, NOISE_REDUCTION, VOICE, "tracing", "truncation", "prompt", *SHOWN_IF_SENT)
 """Session fields that are shown as they were sent."""
+_CLIENT_ENDED_MODELS = ("gpt-realtime-whisper", "gpt-live-transcribe")
+"""OpenAI's transcription models without turn detection; LiveKit leaves the field out for them and commits."""
 _FORMAT_NAMES = {audio_format: name for name, audio_format in FORMATS.items()} | {
     AudioFormat.PCM_16K: "audio/pcm"  # WebRTC audio, which is not in events; the API has no such rate
 }
@@ -164,6 +166,9 @@ def _merge_transcription(
 ) -> CallSettings:
     changes = _include_changes(update) | {"echoed": echo(update, settings.echoed)}
     if update.audio is not None and update.audio.input is not None:
+        model = update.audio.input.transcription and update.audio.input.transcription.model
+        if model in _CLIENT_ENDED_MODELS:
+            changes["turn_detection"] = None
         changes |= _input_changes(update.audio.input, settings, defaults)
     return replace(settings, **changes).as_transcription()
 

@@ -60,11 +60,18 @@ def test_speech_never_begins_before_the_call() -> None:
     assert Wire().notify(notify.NotifySpeechStarted("item_1", 0.1))[0]["audio_start_ms"] == 0
 
 
-def test_words_of_a_turn_just_committed_may_not_be_known() -> None:
-    item = Wire().notify(notify.NotifyItemAdded(MessageItem("item_1", "user", "", spoken=True), None))[0][
-        "item"
-    ]
-    assert item["content"] == [{"type": "input_audio", "transcript": None}]
+def test_turns_words_come_with_its_transcript_alone() -> None:
+    turn = MessageItem("item_1", "user", "what is", spoken=True)
+    committed = notify.NotifyInputCommitted("item_1", None)
+    events = Wire().notify(committed, notify.NotifyItemAdded(turn, None), notify.NotifyItemDone(turn, None))
+    for event in events[1:]:
+        assert event["item"]["content"] == [{"type": "input_audio", "transcript": None}]
+
+
+def test_clients_item_of_speech_is_shown_with_the_words_that_it_gave() -> None:
+    item = MessageItem("item_1", "user", "what is", spoken=True)
+    (event,) = Wire().notify(notify.NotifyItemAdded(item, None))
+    assert event["item"]["content"] == [{"type": "input_audio", "transcript": "what is"}]
 
 
 def test_a_failed_transcription_names_its_item() -> None:

@@ -15,7 +15,7 @@ from session_updates import OPERATOR, WEATHER, detection, input_, output, update
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.transports.realtime.protocol.session_settings import FORMATS, show_session
+from voiceagent.transports.realtime.protocol.session_settings import FORMATS, merge_given, show_session
 
 # ---- what changes
 
@@ -81,6 +81,12 @@ def test_endless_output_is_shown_as_it_was_sent() -> None:
 def test_each_direction_has_its_format(wire: dict[str, Any], audio_format: AudioFormat) -> None:
     assert updated(**input_(format=wire)).input_format is audio_format
     assert updated(**output(format=wire)).output_format is audio_format
+
+
+def test_g711_may_be_sent_with_its_rate() -> None:
+    """Vercel's AI SDK does, though the types of the API have no such field."""
+    session = {"type": "realtime", "audio": {"input": {"format": {"type": "audio/pcma", "rate": 8_000}}}}
+    assert merge_given(session, call_settings()).input_format is AudioFormat.PCMA
 
 
 def test_a_voice_is_kept_by_name() -> None:

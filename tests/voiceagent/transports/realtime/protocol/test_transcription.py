@@ -53,6 +53,20 @@ def test_an_update_of_that_type_makes_a_session_transcribe_and_no_other_type_lea
     assert "allowed: 'transcription'" in refused.value.message
 
 
+@pytest.mark.parametrize("model", ["gpt-realtime-whisper", "gpt-live-transcribe"])
+def test_client_ends_turns_of_a_model_without_turn_detection(model: str):
+    """LiveKit's STT sends no `turn_detection` for these, and commits."""
+    named = {"transcription": {"model": model}}
+    assert updated(audio={"input": named}).turn_detection is None
+    detecting = updated(audio={"input": {**named, "turn_detection": {"type": "server_vad"}}})
+    assert detecting.turn_detection is not None
+
+
+def test_other_model_leaves_turn_detection_as_it_is():
+    settings = updated(audio={"input": {"transcription": {"model": "gpt-4o-transcribe"}}})
+    assert settings.turn_detection == TRANSCRIBES.turn_detection
+
+
 def test_formats_detection_and_logprobs_are_taken():
     detection = {"type": "server_vad", "silence_duration_ms": 300, "create_response": True}
     audio = {"input": {"format": {"type": "audio/pcmu"}, "turn_detection": detection}}
