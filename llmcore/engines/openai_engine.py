@@ -28,8 +28,9 @@ from llmcore.engines.openai_servers import (
 from llmcore.engines.openai_stream import Chunks
 from llmcore.engines.remote_engine import START_S, EventStream, RemoteLlm, RemoteSettings, trace_headers
 from llmcore.engines.remote_failures import AttemptFailed, retry_after_s
+from llmcore.text.context_limit import ContextLimit
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
-from llmcore.text.refusal_texts import is_about_messages, refused_shapes
+from llmcore.text.refusal_texts import is_about_messages, is_prompt_too_long, refused_shapes
 from llmcore.text.refused_fields import describe_refused_field, refused_field, without_fields
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ production-stack as --session-key.
 """
 _NEEDS_FLAG = "requires --jinja"
 """llama.cpp's error for tools without --jinja: status 500, although the request is at fault."""
+_LENGTH_STATUSES = REFUSAL_STATUSES | {413}
 
 
 @dataclass(eq=False)
@@ -75,6 +77,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         self.asks_shapes = False
         """True if `start` must probe the server for the shapes that it accepts."""
         self._refused_fields: set[str] = set()
+        self._context_limit = ContextLimit()
         self._has_learned = False
         self._models: tuple[str, ...] = ()
 
@@ -156,6 +159,28 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         return usage
 
     async def open_stream(self, request: Request) -> EventStream:
+        """Request a reply. If the server refuses the prompt's length, leave out the oldest turns, now and in
+        later requests.
+        """
+        fitting = self._context_limit.fit(request)
+        while True:
+            try:
+                return await self._open_in_accepted_shapes(fitting)
+            except openai.APIStatusError as refusal:
+                too_long = refusal.status_code in _LENGTH_STATUSES and is_prompt_too_long(error_text(refusal))
+                shorter = self._context_limit.shorten(fitting) if too_long else None
+                if shorter is None:
+                    raise
+                log.warning(
+                    "%s: the prompt does not fit into the model's context, so the oldest turns beyond about "
+                    "%d characters are left out: %s",
+                    self.base_url,
+                    self._context_limit.characters,
+                    error_text(refusal),
+                )
+                fitting = shorter
+
+    async def _open_in_accepted_shapes(self, request: Request) -> Chunks:
         """Request a reply. If the server refuses the shape of the messages, retry once in another shape.
 
         The new shape is kept if the server accepts it.

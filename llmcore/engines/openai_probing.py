@@ -156,5 +156,10 @@ class ShapeProber:
 
 
 def error_text(error: openai.APIStatusError) -> str:
-    """Return the text of an error."""
-    return error.body if isinstance(error.body, str) else error.message  # TGI's body is text, not an object
+    """Return the text of an error: the body itself (TGI), FastAPI's `detail` (`transformers serve`), or the
+    message.
+    """
+    if isinstance(error.body, str):
+        return error.body
+    detail = error.body.get("detail") if isinstance(error.body, dict) else None
+    return f"{error.message}: {detail}" if detail else error.message
