@@ -16,7 +16,13 @@ from openai.types.chat import ChatCompletionChunk
 
 from llmcore.engine import Request, SetupError, Usage
 from llmcore.engines.openai_chat import ChunkReader, request_body, stream_error
-from llmcore.engines.openai_probing import REFUSAL_STATUSES, ProbeFailed, ShapeProber, error_text
+from llmcore.engines.openai_probing import (
+    REFUSAL_STATUSES,
+    ProbeFailed,
+    ShapeProber,
+    error_text,
+    is_too_long,
+)
 from llmcore.engines.openai_servers import (
     Server,
     ServerKind,
@@ -30,7 +36,7 @@ from llmcore.engines.remote_engine import START_S, EventStream, RemoteLlm, Remot
 from llmcore.engines.remote_failures import AttemptFailed, retry_after_s
 from llmcore.text.context_limit import ContextLimit
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
-from llmcore.text.refusal_texts import is_about_messages, is_prompt_too_long, refused_shapes
+from llmcore.text.refusal_texts import is_about_messages, refused_shapes
 from llmcore.text.refused_fields import describe_refused_field, refused_field, without_fields
 
 log = logging.getLogger(__name__)
@@ -44,7 +50,6 @@ production-stack as --session-key.
 """
 _NEEDS_FLAG = "requires --jinja"
 """llama.cpp's error for tools without --jinja: status 500, although the request is at fault."""
-_LENGTH_STATUSES = REFUSAL_STATUSES | {413}
 
 
 @dataclass(eq=False)
@@ -166,9 +171,8 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         while True:
             try:
                 return await self._open_in_accepted_shapes(fitting)
-            except openai.APIStatusError as refusal:
-                too_long = refusal.status_code in _LENGTH_STATUSES and is_prompt_too_long(error_text(refusal))
-                shorter = self._context_limit.shorten(fitting) if too_long else None
+            except openai.APIError as refusal:
+                shorter = self._context_limit.shorten(fitting) if is_too_long(refusal) else None
                 if shorter is None:
                     raise
                 log.warning(
@@ -176,7 +180,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
                     "%d characters are left out: %s",
                     self.base_url,
                     self._context_limit.characters,
-                    error_text(refusal),
+                    refusal.message,
                 )
                 fitting = shorter
 
@@ -207,16 +211,31 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         while True:
             body = without_fields(whole, self._refused_fields)
             try:
-                return Chunks(await self._send(request, body))
+                return await self._send_until_chunks(request, body)
             except openai.APIStatusError as refusal:
                 field = refused_field(error_text(refusal), body)
                 if field is None or refusal.status_code not in REFUSAL_STATUSES:
                     raise
                 self._leave_out(field)
 
-    async def _send(self, request: Request, body: Mapping[str, Any]) -> AsyncStream[ChatCompletionChunk]:
+    async def _send_until_chunks(self, request: Request, body: dict[str, Any]) -> Chunks:
+        """Request a reply. If the stream is empty, request the whole reply: it has the reason, or the words.
+
+        llama-cpp-python ends a stream without a chunk if the prompt is too long or a call cannot be streamed.
+        """
+        chunks = Chunks(await self._send(request, body))
+        if not await chunks.is_empty():
+            return chunks
+        await chunks.close()
+        body.pop("stream_options", None)
+        return Chunks(await self._send(request, body, stream=False))
+
+    async def _send(
+        self, request: Request, body: Mapping[str, Any], **more: Any
+    ) -> AsyncStream[ChatCompletionChunk]:
+        """Send a request. more: fields that the package must not see, as it converts the answer by them."""
         unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
-        more = {**self.server.always, **(self.extra_body or {}), **unfinished}
+        more = {**self.server.always, **(self.extra_body or {}), **unfinished, **more}
         headers = {SESSION_HEADER: request.caller} if request.caller else {}
         if request.asks_end:
             headers[ENDS_HEADER] = "1"

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from quirky_server import Answer, QuirkyServer, refused, reply
+from quirky_server import DONE, Answer, QuirkyServer, refused, reply, streamed
 from starlette.responses import JSONResponse, Response
 
 from llmcore.engine import Message, Request, RequestError
@@ -111,6 +111,28 @@ async def test_a_detail_in_place_of_an_error_is_read(llm: OpenAILlm, server: Qui
     """FastAPI's form."""
     too_long = {"detail": "the prompt is too long for this model"}
     server.answers = [up_to(8_000, lambda _: JSONResponse(too_long, 422))]
+    assert await read(llm) == "Yes?"
+
+
+async def test_a_length_refused_inside_the_stream_is_one_refused(
+    llm: OpenAILlm, server: QuirkyServer
+) -> None:
+    """SGLang's form."""
+    error = {"object": "error", "message": "The input is longer than the model's context length", "code": 400}
+    server.answers = [up_to(8_000, streamed({"error": error}, DONE))]
+    assert await read(llm) == "Yes?"
+
+
+async def test_a_length_that_ends_the_stream_without_a_word_is_one_refused(
+    llm: OpenAILlm, server: QuirkyServer
+) -> None:
+    """llama-cpp-python's form: only the whole answer has the reason."""
+    too_long = refused(400, message="This model's maximum context length is 2048 tokens")
+
+    def refuse(body: dict[str, Any]) -> Response:
+        return Response("", media_type="text/event-stream") if body["stream"] else too_long(body)
+
+    server.answers = [up_to(8_000, refuse)]
     assert await read(llm) == "Yes?"
 
 
