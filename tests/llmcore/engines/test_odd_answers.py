@@ -198,6 +198,22 @@ async def test_arguments_that_are_encoded_twice_or_null_are_an_object(
     assert [call.arguments for call in calls] == [expected]
 
 
+async def test_a_call_in_its_old_and_its_new_form_is_one_call(llm: OpenAILlm, server: QuirkyServer) -> None:
+    """llama-cpp-python's form, whose call was made twice."""
+
+    def both(arguments: str) -> dict[str, Any]:
+        function = {"name": "weather", "arguments": arguments}
+        call = {"index": 0, "id": "call__0_weather", "type": "function", "function": function}
+        return chunk({"role": None, "content": None, "function_call": function, "tool_calls": [call]})
+
+    last = chunk({"role": None, "content": None, "function_call": None, "tool_calls": None}, "tool_calls")
+    server.answers = [streamed(both('{"city": "Rome"}'), both(""), last, DONE)]
+    calls = [call for delta in await read(llm) for call in delta.tool_calls]
+    assert [(call.call_id, call.name, call.arguments) for call in calls] == [
+        ("call__0_weather", "weather", '{"city": "Rome"}')
+    ]
+
+
 # ---- fields that a model refuses
 
 NEWER_NAME = "Unsupported parameter: 'max_tokens' is not supported with it. Use 'max_completion_tokens'."
