@@ -242,13 +242,13 @@ def _thought(content: Iterable[Any]) -> str:
 
 def _pieces(delta: ChoiceDelta) -> Iterable[Mapping[str, Any]]:
     """Return the pieces of tool calls. TGI 2 sends one piece instead of a list; older servers send
-    `function_call`.
+    `function_call`, and llama-cpp-python the same call in both.
     """
-    if delta.function_call is not None:
-        return [{"function": delta.function_call.model_dump(exclude_none=True, warnings=False)}]
     found: Any = delta.tool_calls or ()
     if isinstance(found, dict):
         return [found]
+    if not found and delta.function_call is not None:
+        return [{"function": delta.function_call.model_dump(exclude_none=True, warnings=False)}]
     return [piece.model_dump(exclude_none=True, warnings=False) for piece in found]
 
 

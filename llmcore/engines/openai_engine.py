@@ -16,7 +16,13 @@ from openai.types.chat import ChatCompletionChunk
 
 from llmcore.engine import Request, SetupError, Usage
 from llmcore.engines.openai_chat import ChunkReader, request_body, stream_error
-from llmcore.engines.openai_probing import REFUSAL_STATUSES, ProbeFailed, ShapeProber, error_text
+from llmcore.engines.openai_probing import (
+    REFUSAL_STATUSES,
+    ProbeFailed,
+    ShapeProber,
+    error_text,
+    is_too_long,
+)
 from llmcore.engines.openai_servers import (
     Server,
     ServerKind,
@@ -28,6 +34,7 @@ from llmcore.engines.openai_servers import (
 from llmcore.engines.openai_stream import Chunks
 from llmcore.engines.remote_engine import START_S, EventStream, RemoteLlm, RemoteSettings, trace_headers
 from llmcore.engines.remote_failures import AttemptFailed, retry_after_s
+from llmcore.text.context_limit import ContextLimit
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.refusal_texts import is_about_messages, refused_shapes
 from llmcore.text.refused_fields import describe_refused_field, refused_field, without_fields
@@ -75,6 +82,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         self.asks_shapes = False
         """True if `start` must probe the server for the shapes that it accepts."""
         self._refused_fields: set[str] = set()
+        self._context_limit = ContextLimit()
         self._has_learned = False
         self._models: tuple[str, ...] = ()
 
@@ -156,6 +164,27 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         return usage
 
     async def open_stream(self, request: Request) -> EventStream:
+        """Request a reply. If the server refuses the prompt's length, leave out the oldest turns, now and in
+        later requests.
+        """
+        fitting = self._context_limit.fit(request)
+        while True:
+            try:
+                return await self._open_in_accepted_shapes(fitting)
+            except openai.APIError as refusal:
+                shorter = self._context_limit.shorten(fitting) if is_too_long(refusal) else None
+                if shorter is None:
+                    raise
+                log.warning(
+                    "%s: the prompt does not fit into the model's context, so the oldest turns beyond about "
+                    "%d characters are left out: %s",
+                    self.base_url,
+                    self._context_limit.characters,
+                    refusal.message,
+                )
+                fitting = shorter
+
+    async def _open_in_accepted_shapes(self, request: Request) -> Chunks:
         """Request a reply. If the server refuses the shape of the messages, retry once in another shape.
 
         The new shape is kept if the server accepts it.
@@ -182,16 +211,31 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         while True:
             body = without_fields(whole, self._refused_fields)
             try:
-                return Chunks(await self._send(request, body))
+                return await self._send_until_chunks(request, body)
             except openai.APIStatusError as refusal:
                 field = refused_field(error_text(refusal), body)
                 if field is None or refusal.status_code not in REFUSAL_STATUSES:
                     raise
                 self._leave_out(field)
 
-    async def _send(self, request: Request, body: Mapping[str, Any]) -> AsyncStream[ChatCompletionChunk]:
+    async def _send_until_chunks(self, request: Request, body: dict[str, Any]) -> Chunks:
+        """Request a reply. If the stream is empty, request the whole reply: it has the reason, or the words.
+
+        llama-cpp-python ends a stream without a chunk if the prompt is too long or a call cannot be streamed.
+        """
+        chunks = Chunks(await self._send(request, body))
+        if not await chunks.is_empty():
+            return chunks
+        await chunks.close()
+        body.pop("stream_options", None)
+        return Chunks(await self._send(request, body, stream=False))
+
+    async def _send(
+        self, request: Request, body: Mapping[str, Any], **more: Any
+    ) -> AsyncStream[ChatCompletionChunk]:
+        """Send a request. more: fields that the package must not see, as it converts the answer by them."""
         unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
-        more = {**self.server.always, **(self.extra_body or {}), **unfinished}
+        more = {**self.server.always, **(self.extra_body or {}), **unfinished, **more}
         headers = {SESSION_HEADER: request.caller} if request.caller else {}
         if request.asks_end:
             headers[ENDS_HEADER] = "1"

@@ -19,13 +19,14 @@ from llmcore.engines.openai_servers import Server, model_list, rendering_endpoin
 from llmcore.engines.openai_stream import Chunks
 from llmcore.engines.remote_failures import AttemptFailed, BrokenStream
 from llmcore.text.message_shapes import Shapes
-from llmcore.text.refusal_texts import is_about_length
+from llmcore.text.refusal_texts import is_about_length, is_prompt_too_long
 from llmcore.text.shape_learning import Probe, learning
 
 log = logging.getLogger(__name__)
 
 REFUSAL_STATUSES = frozenset({400, 422, 500})
 """Statuses with which servers refuse message shapes; 500 if a template's exception is not caught."""
+_LENGTH_STATUSES = REFUSAL_STATUSES | {413}
 _ACCEPTED_ERROR = "model produced output"
 """llama.cpp's error about an answer outside its template's format: it accepted the messages."""
 
@@ -156,5 +157,17 @@ class ShapeProber:
 
 
 def error_text(error: openai.APIStatusError) -> str:
-    """Return the text of an error."""
-    return error.body if isinstance(error.body, str) else error.message  # TGI's body is text, not an object
+    """Return the text of an error: the body itself (TGI), FastAPI's `detail` (`transformers serve`), or the
+    message.
+    """
+    if isinstance(error.body, str):
+        return error.body
+    detail = error.body.get("detail") if isinstance(error.body, dict) else None
+    return f"{error.message}: {detail}" if detail else error.message
+
+
+def is_too_long(error: openai.APIError) -> bool:
+    """Return True if a server refuses the prompt's length: by its status, or inside a stream."""
+    if isinstance(error, openai.APIStatusError):
+        return error.status_code in _LENGTH_STATUSES and is_prompt_too_long(error_text(error))
+    return is_prompt_too_long(f"{error.message} {error.body}")

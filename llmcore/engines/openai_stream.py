@@ -27,6 +27,7 @@ class Chunks:
         self._stream = stream
         self._end_reported = False
         self._has_chunks = False
+        self._first: ChatCompletionChunk | str | None = None
         self._tail = b""
         self._bytes = stream.response.aiter_bytes
         stream.response.aiter_bytes = self._watch_bytes  # type: ignore[method-assign, assignment]
@@ -35,12 +36,35 @@ class Chunks:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection, which cancels the request."""
         await self._stream.close()
 
     def __aiter__(self) -> AsyncIterator[ChatCompletionChunk | str]:
         return self
 
+    async def is_empty(self) -> bool:
+        """Wait for the first chunk. Return True for an event stream that ends without any.
+
+        If the wait fails or is cancelled, the connection is closed.
+        """
+        if self._is_json():
+            return False
+        try:
+            self._first = await anext(self, None)
+        except AttemptFailed:
+            return self._content_type.startswith("text/event-stream")
+        except BaseException:
+            await self.close()
+            raise
+        return False
+
     async def __anext__(self) -> ChatCompletionChunk | str:
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
         try:
             chunk = await anext(self._stream if self._has_chunks or not self._is_json() else self._whole())
         except StopAsyncIteration:

@@ -58,6 +58,10 @@ class HttpClient(Protocol):
 
 Client = TypeVar("Client", bound=HttpClient)
 
+NO_LIST_STATUSES = frozenset({404, 405, 500, 501})
+"""Statuses of a server that is up without a list of models: `transformers serve` fails at it (500) where its
+cache folder is missing.
+"""
 START_S = 15.0
 """Time limit of the server at the start: it may be busy, and no caller waits."""
 
@@ -277,11 +281,11 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
         try:
             await self.run_attempt(PauseTolerantTimeout(limit_s), self.list_models())
         except AttemptFailed as failure:
-            # a server without a list of models still shows that it is up
             if failure.status in (401, 403):
                 raise AttemptFailed(f"{failure}{self.key_advice}", failure.status) from failure
-            if failure.status not in (404, 405):
+            if failure.status not in NO_LIST_STATUSES:
                 raise
+            log.info("no list of models: %s", failure)
 
     @property
     def key_advice(self) -> str:

@@ -25,13 +25,15 @@ from llmcore.text.control_marks import (
 from llmcore.text.reply_parts import Part, SpokenParts
 from llmcore.text.stop_strings import partial_mark_length
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
-from llmcore.text.unmarked_calls import judge
+from llmcore.text.unmarked_calls import Found, Verdict, judge
 from llmcore.text.written_calls import WrittenCall, json_start, read_calls, value_end
 
 _BETWEEN_CALLS = " \n\t;,}"
 """Characters that models write between two calls; an extra brace is a common mistake of theirs."""
 _LONG_CALL = 256
 """Length in characters beyond which a call is parsed again only if the new piece may end it."""
+_CALL_BEGINS = tuple("{[`")
+"""First characters of a call without a mark, except those of a tool's name."""
 _MAY_END = re.compile(r"[}\])>`<|]")
 _UNMARKED, _FENCED = Region("call"), Region("call", ("```",))
 """Regions after a call without a mark, bare or in a code fence."""
@@ -40,10 +42,10 @@ _UNMARKED, _FENCED = Region("call"), Region("call", ("```",))
 class ControlText:
     """Parser of one reply's text.
 
-    names: names of known tools; their calls need no mark. wanted: pass on calls; if False, marked calls are
-    removed and others are words. any_name: treat JSON as a call whatever its name. in_thought: the prompt has
-    already opened a thought. doubtful: the first words may be a thought with only an end mark; hold them back
-    until that mark or `release`.
+    names: names of known tools; their calls need no mark. wanted: pass on calls; if False, they are removed.
+    any_name: treat JSON as a call whatever its name. in_thought: the prompt has already opened a thought.
+    doubtful: the first words may be a thought with only an end mark; hold them back until that mark or
+    `release`.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class ControlText:
         doubtful: bool = False,
         new_id: Callable[[], str] = new_call_id,
     ) -> None:
-        self._names = frozenset(names) if wanted else frozenset()
+        self._names = frozenset(names)
         self._wanted = wanted
         self._any_name = any_name and wanted
         self._new_id = new_id
@@ -113,7 +115,8 @@ class ControlText:
         pending, self._pending = self._pending, ""
         region, self._region = self._region, None
         if region is None:
-            if len(pending) <= 2 or not SPECIAL_TOKEN_BEGINS.match(pending):
+            cut_call = cut and pending.startswith(_CALL_BEGINS) and self._judge(pending) == "open"
+            if not cut_call and (len(pending) <= 2 or not SPECIAL_TOKEN_BEGINS.match(pending)):
                 self._add_words(pending)
         elif region.kind == "thought":
             self._add_thought(pending)
@@ -167,7 +170,7 @@ class ControlText:
 
     def _read_unmarked(self, text: str) -> bool:
         """Parse a call without a mark at the front of `text`. Return True for one, or for a prefix."""
-        verdict = judge(text, self._names, any_name=self._any_name)
+        verdict = self._judge(text)
         if verdict == "text":
             return False
         if verdict == "open":
@@ -177,6 +180,9 @@ class ControlText:
         self._has_begun, self._has_call = True, True
         self._region, self._pending = _FENCED if text.startswith("`") else _UNMARKED, text[end:]
         return True
+
+    def _judge(self, text: str) -> Verdict | Found:
+        return judge(text, self._names, any_name=self._any_name)
 
     def _read_trigger(self) -> bool:
         """Parse a mark, or a call without one, at the front of the pending text."""
@@ -191,7 +197,7 @@ class ControlText:
             return True
         if SPECIAL_TOKEN_BEGINS.match(text):
             return False
-        if text[0] in "{[`" and (self._names or self._any_name):
+        if text[0] in _CALL_BEGINS and (self._names or self._any_name):
             before = self._region
             if self._read_unmarked(text):
                 return self._region is not before

@@ -28,6 +28,12 @@ _ABOUT_MESSAGES = re.compile(
     r"templat|jinja|alternat|\brole|\bmessages?\b|tool.?(call|choice)|\btools\b|user query|system prompt",
     re.IGNORECASE,
 )
+_PROMPT_TOO_LONG = re.compile(
+    r"context.(length|size|window)|contextwindow|too many tokens|(prompt|input)( is)? too long"
+    r"|reduce (the length|your message)|exceeds the maximum number of tokens|`inputs` tokens",
+    re.IGNORECASE,
+)
+"""OpenAI, vLLM, SGLang, llama.cpp, llama-cpp-python, Mistral, LiteLLM; Anthropic; Groq; Gemini; TGI."""
 _ABOUT_LENGTH = re.compile(
     r"context (length|size|window)|too many tokens|prompt is too long|max\w*[ _]tokens|exceed", re.IGNORECASE
 )
@@ -41,6 +47,11 @@ def is_about_messages(error: str) -> bool:
 def is_about_length(error: str) -> bool:
     """Return True if the error says that a request is too long, or asks for too few or too many tokens."""
     return bool(_ABOUT_LENGTH.search(error))
+
+
+def is_prompt_too_long(error: str) -> bool:
+    """Return True if the error says that the prompt does not fit into the model's context."""
+    return bool(_PROMPT_TOO_LONG.search(error))
 
 
 def refused_shapes(error: str, known: Shapes) -> Shapes:

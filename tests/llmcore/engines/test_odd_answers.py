@@ -134,6 +134,32 @@ async def test_an_error_in_place_of_a_stream_is_an_error(llm: OpenAILlm, server:
         await read(llm)
 
 
+EMPTY = Response("", media_type="text/event-stream")
+"""llama-cpp-python's answer to a streamed request that it cannot carry out."""
+
+
+@pytest.mark.parametrize("stream", ["", DONE, ": comment\n\n"])
+async def test_the_whole_answer_is_requested_where_the_stream_is_empty(
+    llm: OpenAILlm, server: QuirkyServer, stream: str
+) -> None:
+    empty = Response(stream, media_type="text/event-stream")
+    server.answers = [
+        lambda _: empty,
+        lambda _: JSONResponse(whole(content=None, tool_calls=[CALL])),
+    ]
+    assert [call.name for delta in await read(llm) for call in delta.tool_calls] == ["weather"]
+    assert [body["stream"] for body in server.bodies] == [True, False]
+    assert "stream_options" not in server.bodies[1]
+
+
+async def test_the_reason_of_an_empty_stream_is_that_of_the_whole_answer(
+    llm: OpenAILlm, server: QuirkyServer
+) -> None:
+    server.answers = [lambda _: EMPTY, refused(400, message="no such tool")]
+    with pytest.raises(RequestError, match="no such tool"):
+        await read(llm)
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -170,6 +196,22 @@ async def test_arguments_that_are_encoded_twice_or_null_are_an_object(
     server.answers = [calling({"index": 0, "id": "a", "type": "function", "function": function})]
     calls = [call for delta in await read(llm) for call in delta.tool_calls]
     assert [call.arguments for call in calls] == [expected]
+
+
+async def test_a_call_in_its_old_and_its_new_form_is_one_call(llm: OpenAILlm, server: QuirkyServer) -> None:
+    """llama-cpp-python's form, whose call was made twice."""
+
+    def both(arguments: str) -> dict[str, Any]:
+        function = {"name": "weather", "arguments": arguments}
+        call = {"index": 0, "id": "call__0_weather", "type": "function", "function": function}
+        return chunk({"role": None, "content": None, "function_call": function, "tool_calls": [call]})
+
+    last = chunk({"role": None, "content": None, "function_call": None, "tool_calls": None}, "tool_calls")
+    server.answers = [streamed(both('{"city": "Rome"}'), both(""), last, DONE)]
+    calls = [call for delta in await read(llm) for call in delta.tool_calls]
+    assert [(call.call_id, call.name, call.arguments) for call in calls] == [
+        ("call__0_weather", "weather", '{"city": "Rome"}')
+    ]
 
 
 # ---- fields that a model refuses

@@ -457,8 +457,11 @@ async def test_a_key_that_is_refused_is_an_llm_error_at_the_start(
     await engine.close()
 
 
-async def test_a_server_without_a_list_of_models_will_do(address: str, server: ScriptedServer) -> None:
-    server.models_status = 404
+@pytest.mark.parametrize("status", [404, 405, 500])
+async def test_a_server_without_a_list_of_models_will_do(
+    address: str, server: ScriptedServer, status: int
+) -> None:
+    server.models_status = status
     engine = OpenAILlm("tiny", address, api_key_env="")
     await engine.start()
     await engine.close()

@@ -161,10 +161,31 @@ def test_only_what_may_begin_a_mark_is_held_back() -> None:
     assert said == ["two < three", " ", "<toolbox>"]
 
 
-def test_calls_that_are_not_wanted_are_left_out_where_they_are_marked() -> None:
-    assert read([f"Good.<tool_call>{JSON_CALL}</tool_call>"], wanted=False) == ("Good.", [], "")
-    assert read(["Good.<tool_call>[]B4"], wanted=False) == ("Good.", [], "")
-    assert read([JSON_CALL], wanted=False) == (JSON_CALL, [], "")
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"<tool_call>{JSON_CALL}</tool_call>",
+        "<tool_call>[]B4",
+        JSON_CALL,
+        f"```json\n{JSON_CALL}\n```",
+    ],
+)
+def test_calls_that_are_not_wanted_are_never_said(call: str) -> None:
+    assert read([f"Good.{call}"], wanted=False) == ("Good.", [], "")
+    assert read(list(call), wanted=False)[0].strip() == ""
+
+
+def test_without_tools_json_is_words() -> None:
+    control = ControlText((), wanted=False)
+    parts = control.push(JSON_CALL) + control.finish()
+    assert "".join(part.words for part in parts) == JSON_CALL
+
+
+@pytest.mark.parametrize("begins", ['{"name": "weather", "arguments": {"ci', '```json\n{"name": "book"'])
+def test_an_unmarked_call_that_the_token_limit_cut_is_never_said(begins: str) -> None:
+    control = ControlText(NAMES)
+    parts = control.push(f"Good.{begins}") + control.finish(cut=True)
+    assert "".join(part.words for part in parts) == "Good."
 
 
 @pytest.mark.parametrize("content", ["nonsense", '{"arguments": {}}', "[1]", '{"name": 7}', "{ nonsense"])
