@@ -4,7 +4,7 @@
 # TwilioFrameSerializer resamples 8 kHz to the pipeline's 16 kHz by a stream of libsoxr, "VHQ". One expects a delay of a
 # filter, 18 ms here. But libsoxr computes blocks of a fixed number of samples, which at a phone's rate last long: four of
 # five messages give no frame, the fifth 94.75 ms, so voice activity and barge-in are noticed up to 111 ms late. The agent's
-# sound, 24 to 8 kHz, waits for up to 152 ms. A lower quality is no way out: "MQ" waits longer (118 ms) than "VHQ", though
+# sound, 24 to 8 kHz, waits for up to 152 ms. A lower quality is no way out: "MQ" waits longer (117 ms) than "VHQ", though
 # its filter is shorter; "QQ" does not wait, but it only interpolates. A pipeline at 8 kHz resamples nothing. Neither
 # Pipecat's option (`quality`, "QQ" the "lowest latency") nor the documentation of `ResampleStream` lets one expect it.
 # Seen with pipecat-ai 1.14.0, soxr 1.0.0, Python 3.11. Exits with 0 while that is so.
