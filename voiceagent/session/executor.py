@@ -268,7 +268,7 @@ class CommandExecutor:
 
     def _give_up(self, awaited: Awaited, reason: str) -> None:
         if awaited.stage == "recognizer":
-            self.listener.fail_recognition(awaited.owner, reason)
+            self.listener.recognitions.fail(awaited.owner, reason)
         else:
             self._llm_work.give_up(awaited.owner, cast("ev.Stage", awaited.stage), reason)
 
@@ -277,7 +277,7 @@ class CommandExecutor:
             case do.StartRecognition(item_id, at_s, not_before_s, continues):
                 self.listener.start_recognition(item_id, at_s, not_before_s, continues)
             case do.RecognizeItem(item_id, sound):
-                self.listener.recognize_item(item_id, sound)
+                self.listener.recognitions.recognize_item(item_id, sound)
             case do.FlushRecognition(item_id, number, spelling):
                 self.listener.flush_recognition(item_id, number, spelling)
             case do.RequireSilence():
@@ -285,7 +285,7 @@ class CommandExecutor:
             case do.JudgeTurn(item_id):
                 self.listener.judge_turn(item_id)
             case do.StopRecognition(item_id, resumable_as, until_s):
-                self.listener.stop_recognition(item_id, resumable_as, until_s)
+                self.listener.recognitions.stop(item_id, resumable_as, until_s)
             case do.ClearInput():
                 self.listener.clear()
             case do.RestartDetection():
