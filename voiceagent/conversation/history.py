@@ -151,7 +151,7 @@ class History:
         return {item.call_id for item in self.items if isinstance(item, ToolOutputItem)}
 
     def check_room(self, item: Item, limits: HistoryLimits) -> None:
-        """Raise TooMuch if adding a client's item would exceed a limit."""
+        """Raise LimitExceeded if adding a client's item would exceed a limit."""
         # counted only here: nearly all items have no pictures, and counting all items is slow
         if pictures(item) and sum(map(pictures, (item, *self.items))) > limits.max_images:
             raise LimitExceeded(

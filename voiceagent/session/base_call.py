@@ -130,12 +130,12 @@ class BaseCall(ABC):
             return
         rate_hz = self.settings.input_format.rate_hz
         if made:
-            samples = self._silence.left_of(samples, rate_hz)
+            samples = self._silence.unfilled(samples, rate_hz)
             if len(samples):
                 self._push_audio(samples, rate_hz, made)
             return
         self._push_audio(samples, rate_hz, made)
-        late_s = self._silence.took(len(samples) / rate_hz)
+        late_s = self._silence.add_audio(len(samples) / rate_hz)
         if late_s > STALL_LOGGED_S:
             self._log.warning("connection_stalled", for_s=round(late_s, 1), reason=STALL_REASON)
 

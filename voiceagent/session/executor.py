@@ -79,8 +79,8 @@ class CommandExecutor:
         )
         self._agent = agent
         measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
-        told, began = weak_callback(self._tool_ended), publisher.enter_tool
-        self.tools = ToolRunner(call_id, measuring, post, self.monitor, filler_after_s, told, began)
+        ended, began = weak_callback(self._tool_ended), publisher.enter_tool
+        self.tools = ToolRunner(call_id, measuring, post, self.monitor, filler_after_s, ended, began)
         self._typing = TypingSound(self.background, agent, self.tools)
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
@@ -94,8 +94,8 @@ class CommandExecutor:
         background = Background(fill, speaking, self._log, plays_sounds(client))
         play, first_frame = _play_to(self.listener, client, publisher), self.stamps.first_frame
         speaker = Speaker(play, client.clear, speaking, self._post, first_frame, background)
-        nod = _nod_to(self.listener, client, publisher)
-        return background, speaker, BackchannelPlayer(nod, client.clear, speaking, background)
+        backchannel = _backchannel_to(self.listener, client, publisher)
+        return background, speaker, BackchannelPlayer(backchannel, client.clear, speaking, background)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """Record how many seconds of the response the client has played."""
@@ -248,7 +248,7 @@ class CommandExecutor:
                 self.tools.cancel(call_id)
             case do.TurnConcluded() | do.ResponseConcluded():
                 if self._agent is not None:
-                    self._agent.told(command)
+                    self._agent.on_concluded(command)
 
     def log_renamed(self, settings: CallSettings) -> None:
         """Log each renamed tool of the agent and of MCP servers once; the client's tools keep their names."""
@@ -373,7 +373,7 @@ def _fill(listener: Listener, client: Client, publisher: CallPublisher) -> Calla
     return fill
 
 
-def _nod_to(listener: Listener, client: Client, publisher: CallPublisher) -> PlayFrame:
+def _backchannel_to(listener: Listener, client: Client, publisher: CallPublisher) -> PlayFrame:
     """Return the frame callback for audio outside of responses."""
 
     def play(name: str, frame: Samples, rate_hz: int) -> None:

@@ -266,7 +266,7 @@ class UpstreamCall(BaseCall):
 
     def _concluded(self, command: do.TurnConcluded | do.ResponseConcluded) -> None:
         if self._agent is not None:
-            self._agent.told(command)
+            self._agent.on_concluded(command)
         if isinstance(command, do.ResponseConcluded):
             self._publisher.publish(call_events.MessagePlayed(self._conversation.heard.popleft()))
 

@@ -142,7 +142,7 @@ def _message(item: Item) -> Message | None:
         case ToolOutputItem(call_id=call_id, output=output):
             return Message("tool", output, tool_call_id=call_id)
         case _:
-            raise AssertionError(f"{type(item).__name__} is told as other items")
+            raise AssertionError(f"{type(item).__name__} is shown as other items")
 
 
 def _with_results_at_calls(items: Sequence[Item]) -> list[Item]:
@@ -152,7 +152,7 @@ def _with_results_at_calls(items: Sequence[Item]) -> list[Item]:
     conversation continued, or deletes the call.
     """
     names = {item.call.call_id: item.call.name for item in items if isinstance(item, ToolCallItem)}
-    told: list[Item] = []
+    shown: list[Item] = []
     waiting: Counter[str] = Counter()
     answered: set[str] = set()
     unanswered: list[tuple[int, str]] = []  # (end of the outputs of its response, call id)
@@ -166,19 +166,19 @@ def _with_results_at_calls(items: Sequence[Item]) -> list[Item]:
                 del waiting[item.call_id]
         elif not isinstance(item, MessageItem) or item.prompt_text.strip():  # prompts leave out blank text
             if waiting:
-                unanswered += [(len(told), call_id) for call_id in waiting.elements()]
+                unanswered += [(len(shown), call_id) for call_id in waiting.elements()]
                 waiting.clear()
             if isinstance(item, ToolOutputItem):
                 name = item.late_for or names.get(item.call_id, "a tool")
-                told.append(ToolOutputItem(item.item_id, item.call_id, item.output, item.status, name))
+                shown.append(ToolOutputItem(item.item_id, item.call_id, item.output, item.status, name))
                 continue
-        told.append(item)
+        shown.append(item)
     # some models give several calls one id; an output answers only one of them
-    unanswered += [(len(told), call_id) for call_id in waiting.elements()]
+    unanswered += [(len(shown), call_id) for call_id in waiting.elements()]
     for place, call_id in reversed(unanswered):
         if call_id in answered:
-            told.insert(place, ToolOutputItem("", call_id, PENDING))
-    return told
+            shown.insert(place, ToolOutputItem("", call_id, PENDING))
+    return shown
 
 
 def _with_outputs(items: Sequence[Item], output: str, of: Container[str] | None = None) -> Iterator[Item]:
