@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -134,3 +135,35 @@ def test_docstrings_of_attributes_and_empty_functions_begin_so_too() -> None:
         and text.split()[0].lower() in QUESTION_WORDS | {"nothing", "nobody", "whatever"}
     ]
     assert asking == []
+
+
+NOTE = re.compile(r"(?:^|[.;)]\s+)((?:[a-z]\w*|[A-Z_]{2,})(?:, [a-z]\w*)*): (?!//)")
+
+
+def explained_names(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Return the names that a docstring explains, as in "limit_s: longest wait.". A class with "Args:" may
+    inherit them.
+    """
+    text = ast.get_docstring(node) or ""
+    if isinstance(node, ast.ClassDef) and "Args:" in text:
+        return set()
+    return {name for names in NOTE.findall(text) for name in names.split(", ")}
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Return the names of parameters, fields, methods and texts in a function or class."""
+    fields = ("arg", "id", "attr", "name", "value")
+    found = (getattr(each, field, None) for each in ast.walk(node) for field in fields)
+    return {name for name in found if isinstance(name, str)}
+
+
+def test_a_docstring_explains_only_names_that_exist() -> None:
+    unknown = [
+        f"{path.relative_to(ROOT)}: {node.name} has no {name}"
+        for path in FILES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if (explained := explained_names(node))
+        for name in explained - names_in(node)
+    ]
+    assert unknown == []

@@ -78,11 +78,6 @@ class VitsGraph:
         self._noise = noise
         self._noise_of_durations = noise_of_durations
 
-    @property
-    def has_speakers(self) -> bool:
-        """True if the voice has several speakers."""
-        return bool(self._cuts.speaker)
-
     def encode(self, ids: Sequence[int], length_scale: float, speaker: int = 0) -> Encoded:
         """Encode phoneme ids. length_scale: over 1 is slower."""
         fed: dict[str, Any] = {

@@ -83,7 +83,8 @@ _NO_PARTS = """
 at not come and or then the an of in is it to for from with that this they you your he she we no have had has
 was were be are out look don can will would there here her him hard call me my like just
 """
-"""Words of a free transcript that are no part of an address, but what "at", "dot com" and others became."""
+"""Words of a free transcript that are no part of an address: fillers, and mishearings of "at" and "dot com".
+"""
 _SPELLED = (*string.ascii_lowercase, *string.digits, *NUMBERS, *_REPEATS, *_ALPHABET.split())
 _SPELLED_DOMAIN = re.compile(r"(?:\bat|@)\b.*\b[a-z]\b\W+\b[a-z]\b.*\b(?:dot|\.)", re.I)
 """Pattern of a free transcript with letters between "at" and "dot"."""
@@ -93,13 +94,13 @@ _AROUND = ("no", "it's", "it is", "not", "with", "with a", "capital", "and then"
 _SEPARATORS = (",", ".", "-", "?", "!")
 _LIKELY, LIKELY_A_TOKEN = 3.7, 0.75
 """A transcript held to a grammar may be less likely than the free one by this much, in nats, and by this much
-more for each token of the shorter one. Of 300 digits of people 17 are wrong then, 85 without a grammar; of
-other words "no" is nearest, 6.4 nats and three tokens.
+more for each token of the shorter one. Then 17 of 300 digits that people said are wrong, 85 without a
+grammar. Of other words, "no" comes closest to a digit, with 6.4 nats and three tokens.
 """
 
 BY_WORDS_A_TOKEN = 1.5
-"""Nats a token that a transcript may cost where the free one has words of the alphabet, which nothing else
-explains.
+"""The same allowance for each token if the free transcript has words of the spelling alphabet: only spelling
+explains such words.
 """
 
 
@@ -109,7 +110,7 @@ def digits_grammar(vocabulary: Sequence[bytes]) -> Grammar:
 
 
 def digit_grammar(vocabulary: Sequence[bytes]) -> Grammar:
-    """Return the grammar of one word of a number."""
+    """Return the grammar of a single word that names a number, such as "five", or a digit."""
     return _grammar((*NUMBERS, *string.digits), (), vocabulary, one=True)
 
 
@@ -132,7 +133,7 @@ def spelling_grammar(vocabulary: Sequence[bytes]) -> Grammar:
 def alphabet_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     """Return the grammar of spelling by the words of the alphabet, with digits, signs and domains.
 
-    Among single letters a search runs away into a row of them where such words are said fast.
+    It has no single letters: where such words are said fast, the search would drift into a row of letters.
     """
     return _grammar(
         (*_ALPHABET.split(), *NUMBERS, *_REPEATS, *_SIGNS, *_DOMAINS, *string.digits), _DOMAINS, vocabulary
@@ -236,7 +237,9 @@ def _grammar(
 
 
 def is_likely(held: Beginning, free: Beginning, a_token: float = LIKELY_A_TOKEN) -> bool:
-    """Return True if a whole transcript that is held to a grammar is likely enough beside the free one."""
+    """Return True if a whole transcript that is held to a grammar is likely enough, compared with the free
+    one.
+    """
     if held.tokens[-1] != END or 2 * len(held.tokens) < len(free.tokens):
         return False
     tokens = min(len(held.tokens), len(free.tokens)) - 1

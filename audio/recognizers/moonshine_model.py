@@ -127,15 +127,14 @@ class LoadedModel:
             make(self.vocabulary) for make in (spelling_grammar, alphabet_grammar)
         )
         self._words = words
-        self.network = EncoderDecoder(
-            encoder, decoder, adapter
-        )  # last: reuses the memory freed by counting phrases
+        # after the phrases: it reuses the memory that counting them has freed
+        self.network = EncoderDecoder(encoder, decoder, adapter)
         self._completeness = completeness_of(encoder) if adapter is None else None
         self._listener: Encoder | None = None
         if self._completeness is None and adapter is None:
             self._listener, self._completeness = _installed_completeness()
 
-    # made for the first answer that is spelled: 0.1 s and 7 MB, of which most agents have no use
+    # built for the first spelled answer, as it takes 0.1 s and 7 MB that most agents never need
     @cached_property
     def _emails(self) -> EmailGrammars:
         return EmailGrammars(self.vocabulary, self._words)
@@ -244,9 +243,8 @@ class Utterance:
         self._model = model
         self._expected = expected
         self._draft: list[int] = []  # transcript of the last piece, which continues in the next window
-        self._earlier: deque[tuple[int, str]] = deque(
-            maxlen=_REMEMBERED
-        )  # earlier lengths and transcripts of that piece
+        # earlier lengths and transcripts of that piece
+        self._earlier: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED)
         self._expecting: Flush | None = None
 
     def decode(

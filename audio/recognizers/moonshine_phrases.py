@@ -23,7 +23,7 @@ _WORD_COUNTS = 0.5
 """Weight of a token of a likely word, in tokens of a name."""
 _FAREWELL = "Goodbye"
 """Callers of any agent say it, often fast: of 12 by Piper's Joe in different tempos, 8 were "To buy." or
-"Dubai." without it, and none with it. Its price is "a good buy".
+"Dubai." without it, and none with it. In return, "a good buy" may become "a goodbye".
 """
 _CALLS = 32
 """Calls with phrases of their own for which these are kept ready."""

@@ -120,9 +120,10 @@ class Utterance:
         self._idle.append(self._decoder)
 
     def _decode(self, sound: Samples) -> None:
-        """Decode audio, at most up to the next step, where the cepstral mean adapts and the text is compared.
+        """Decode audio that does not cross the end of a step. At the end of some steps the cepstral mean is
+        adapted, and the transcript is compared with earlier ones.
 
-        By itself the decoder keeps its first mean for 8 s, which costs a fifth more wrong words with an
+        Without that, the decoder keeps its first mean for 8 s, which costs a fifth more wrong words with an
         unusual voice or microphone.
         """
         self._decoder.process_raw(sound.tobytes())

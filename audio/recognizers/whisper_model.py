@@ -83,7 +83,8 @@ class LoadedModel:
         workers: concurrent decodings.
 
     Raises:
-        RecognizerError: the model cannot be had; the message names the folder searched and the remedy.
+        RecognizerError: the model cannot be loaded or downloaded; the message names the folder and the
+            remedy.
     """
 
     def __init__(

@@ -2,8 +2,8 @@
 
 Within a class, callers with fewer prompts in prefill go first (fair queueing over calls), then the earliest
 deadline (Liu and Layland, "Scheduling Algorithms for Multiprogramming in a Hard-Real-Time Environment",
-1973). Earliest-deadline-first makes everybody late under overload, so a turn that can no longer be on time
-yields to those that can.
+1973). Under overload, earliest-deadline-first makes all requests late, so a turn that can no longer be on
+time yields to those that can.
 """
 
 from __future__ import annotations

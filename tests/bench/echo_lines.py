@@ -28,7 +28,7 @@ from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.wav import read_wav
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.voiced import trimmed
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.engines.hosted import hosted
 from voiceagent.session.config import EchoConfig
 from voiceagent.telemetry.log import configure_log

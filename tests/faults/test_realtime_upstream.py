@@ -19,7 +19,6 @@ UPSTREAM = """
 [upstream]
 url = "ws://{address}/v1"
 voice = "default"
-connect_timeout_s = 2.0
 retries = {retries}
 """
 

@@ -14,13 +14,8 @@ from audio.recognizers import Recognizer
 from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Llm
 from llmcore.policies.load_shedding import LoadShedder
-from voiceagent.conversation.config import (
-    AgentConfig,
-    BudgetConfig,
-    HistoryConfig,
-    LanguageConfig,
-    TurnConfig,
-)
+from voiceagent.conversation.agent_config import AgentConfig, LanguageConfig
+from voiceagent.conversation.config import BudgetConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.config import EchoConfig, PlayoutConfig

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
-from voiceagent.conversation.config import AgentConfig, TurnConfig
+from voiceagent.conversation.agent_config import AgentConfig
+from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 
 

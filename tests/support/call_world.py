@@ -17,10 +17,11 @@ from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.config import AgentConfig, HistoryConfig, TurnConfig
+from voiceagent.conversation.agent_config import AgentConfig
+from voiceagent.conversation.config import HistoryConfig, TurnConfig
 from voiceagent.conversation.fragments import Fragment
-from voiceagent.conversation.history import to_messages
 from voiceagent.conversation.machine import Conversation
+from voiceagent.conversation.prompting.items import to_messages
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 

@@ -44,7 +44,7 @@ class ClientSecrets:
         self._evict(now_s)
         self._secrets[key_digest(secret.value)] = secret
 
-    def kept(self) -> list[ClientSecret]:
+    def secrets(self) -> list[ClientSecret]:
         """Return all client secrets, expired ones included."""
         return list(self._secrets.values())
 

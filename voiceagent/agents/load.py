@@ -10,7 +10,7 @@ from llmcore.engine import Tool
 from voiceagent.agents.agent import Agent, greeting_of
 from voiceagent.agents.call import no_call
 from voiceagent.agents.vocabulary import MAX_WORDS, vocabulary
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.session.call import CallRefused
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object

@@ -169,7 +169,7 @@ class RunningAgent:
         """Return what the agent finds for these words of the caller. User code: may raise."""
         return await self._agent.find_context(words)
 
-    def told(self, command: TurnConcluded | ResponseConcluded) -> None:
+    def on_concluded(self, command: TurnConcluded | ResponseConcluded) -> None:
         """Handle a turn of the caller, or the end of a response."""
         match command:
             case TurnConcluded(text):

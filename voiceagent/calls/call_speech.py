@@ -156,7 +156,7 @@ def call_speech(
 
 
 def _placed(reference: Reference, logged: LoggedSpeech) -> CallerSpeech:
-    """Return a reference at its place in the recording."""
+    """Return the speech of a reference, with its span in the recording."""
     begin_s, end_s = (logged.axis.place(Moment(0.0, at_s)) for at_s in (reference.begin_s, reference.end_s))
     return CallerSpeech(Span(begin_s, end_s), reference.kind, reference.text)
 

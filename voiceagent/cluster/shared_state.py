@@ -281,7 +281,7 @@ class SharedState:
         for call, places in self._leases.items():
             limits = [_NO_LIMIT] * len(places)
             pipe.eval(ADD_CALL, len(places), *places, call, round(LEASE_S * 1000), *limits)
-        for secret in self._secrets.kept():
+        for secret in self._secrets.secrets():
             self._write_secret(pipe, secret)
 
     def _write_secret(self, redis: Redis, secret: ClientSecret) -> Awaitable[Any]:

@@ -18,14 +18,8 @@ from voiceagent.access.config import LOOPBACK, AccessConfig, AccessLimits
 from voiceagent.calls.config import CallsConfig
 from voiceagent.cluster.config import ClusterConfig
 from voiceagent.config.renamed import refuse_renamed
-from voiceagent.conversation.config import (
-    AgentConfig,
-    BudgetConfig,
-    ConversationLimits,
-    HistoryConfig,
-    LanguageConfig,
-    TurnConfig,
-)
+from voiceagent.conversation.agent_config import AgentConfig, LanguageConfig
+from voiceagent.conversation.config import BudgetConfig, ConversationLimits, HistoryConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines import silent
 from voiceagent.engines.catalogue import Stage

@@ -91,7 +91,7 @@ class _Delivered(Generic[T]):
         """Return the next item, None after the last one; the clock stands still meanwhile."""
         while not self._items:
             self._came.clear()
-            if self._items:  # it came in between
+            if self._items:  # pushed before the event was cleared
                 break
             with frozen():
                 await self._came.wait()

@@ -31,7 +31,7 @@ def build_cache(
         MemoryEntries(settings.capacity)
         if settings.url is None
         else _create(source, "llmcore.cache.redis_entries:RedisEntries", settings.url, settings.capacity),
-        build_embedding(settings.embedding, source, "semantic_cache"),
+        build_embedding("", source, "semantic_cache"),
         settings.to_rules(model),
         settings.to_audits(),
         metrics,

@@ -198,8 +198,6 @@ class SemanticCacheConfig(Section):
     """
     off_s: ClassVar[float] = 300.0
     """Time for which the cache stays disabled."""
-    embedding: str = ""
-    """Folder of an embedding model of MiniLM's architecture. "" uses the installed English model."""
 
     def to_rules(self, model: str) -> CacheRules:
         """Convert to the rules of the cache in front of `model`."""

@@ -53,18 +53,18 @@ class LostCalls:
         self._calls: dict[int, dict[str, CallProgress]] = {}
         self._writing: set[asyncio.Task[None]] = set()
 
-    def told(self, worker: int, told: Any) -> None:
+    def on_notification(self, worker: int, notification: Any) -> None:
         """Handle a worker's notification: progress or end of a call, an event to post, or ended spans."""
         calls = self._calls.setdefault(worker, {})
-        match told:
+        match notification:
             case CallProgress(call_id=call_id):
-                calls[call_id] = told
+                calls[call_id] = notification
             case CallOver(call_id):
                 calls.pop(call_id, None)
             case WebhookEvent():
-                self._post(worker, told)
+                self._post(worker, notification)
             case _:
-                self._send(told)
+                self._send(notification)
 
     def _post(self, worker: int, event: WebhookEvent) -> None:
         began, call_id = self._began.setdefault(worker, {}), event.data["call_id"]

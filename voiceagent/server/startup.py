@@ -25,7 +25,7 @@ from llmcore.engine import LlmError
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.load import beginning_of
 from voiceagent.config.tables import Config
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.tool_names import free_names
 from voiceagent.engines.engines import Engines
 from voiceagent.mcp.pool import McpPool

@@ -39,8 +39,8 @@ END_S = 5.0
 
 
 class Supervisor:
-    """Starts and ends the components of such a server, in order. Raises ConfigError if the configuration is
-    unusable.
+    """Starts and ends the components of a server in many processes, in order. Raises ConfigError if the
+    configuration is unusable.
     """
 
     def __init__(self, config: Config) -> None:

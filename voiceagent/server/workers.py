@@ -135,7 +135,7 @@ class Workers:
             ENGINE_ERRORS,
             self._counts.fileno(),
             self._config.timeouts.of_workers(),
-            self._lost_calls.told,
+            self._lost_calls.on_notification,
             self._note_lost,
         )
         return WorkerPool(
@@ -185,7 +185,7 @@ class Workers:
         return self.pool.facts is not None
 
     async def _answer_secrets(self, _: None) -> list[ClientSecret]:
-        return self._secrets.kept()
+        return self._secrets.secrets()
 
     async def _answer_llm_status(
         self, _: None, _items: AsyncGenerator[Any, None]

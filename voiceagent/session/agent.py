@@ -72,7 +72,7 @@ class OfferedTool:
 
 
 class Pressed(Enum):
-    """Handling of a key. BEHIND: the key ended an entry that was already complete, so it is ignored."""
+    """Handling of a key. IGNORED_TERMINATOR: the key ended an entry that was already complete."""
 
     UNASKED = auto()
     TAKEN = auto()
@@ -224,7 +224,7 @@ class AgentCode(Protocol):
         """Return texts that may help to answer these words of the caller, who may still be speaking."""
         ...
 
-    def told(self, command: TurnConcluded | ResponseConcluded) -> None:
+    def on_concluded(self, command: TurnConcluded | ResponseConcluded) -> None:
         """Handle a turn of the caller, or the end of a response."""
 
     def tool_ended(self, name: str, failure: str) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -16,7 +16,7 @@ from audio.pcm import Samples
 from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.causes import CallEndCode
-from voiceagent.conversation.history import Item
+from voiceagent.conversation.history import History, Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode, Line, OfferedTool, Pressed
@@ -40,13 +40,28 @@ STALL_LOGGED_S = 1.0
 STALL_REASON = "no sound came from the caller, and then all that was late"
 
 
+class CallState(Protocol):
+    """State of a call, whatever makes its responses."""
+
+    history: History
+
+    @property
+    def settings(self) -> CallSettings:
+        """The settings now in force."""
+
+    @property
+    def quiet(self) -> bool:
+        """True if neither side speaks; tools may run."""
+
+
 class BaseCall(ABC):
     """One call: its subscribers, the capabilities of its line, its tools, and its end.
 
-    A subclass makes the responses: it sets `_monitor`, `background` and `_speaker`, handles events in `post`
-    and audio in `_push_audio`, and ends its work in `_take_gone` and `_stop`.
+    A subclass makes the responses: it sets `_conversation`, `_monitor`, `background` and `_speaker`, handles
+    events in `post` and audio in `_push_audio`, and ends its work in `_take_gone` and `_stop`.
     """
 
+    _conversation: CallState
     _monitor: CallMonitor
     background: Background
     """Sounds beside the agent's speech."""
@@ -90,9 +105,9 @@ class BaseCall(ABC):
         self._silence = SilenceFilling(services.measuring.clock, awaits_silence, fill)
 
     @property
-    @abstractmethod
     def settings(self) -> CallSettings:
         """The settings now in force."""
+        return self._conversation.settings
 
     @property
     def language(self) -> str:
@@ -100,14 +115,14 @@ class BaseCall(ABC):
         return self.settings.language or self._usual_language
 
     @property
-    @abstractmethod
     def items(self) -> Sequence[Item]:
         """The conversation so far."""
+        return self._conversation.history.items
 
     @property
-    @abstractmethod
     def quiet(self) -> bool:
         """True if neither side speaks; tools may run."""
+        return self._conversation.quiet
 
     def hear(self, samples: Samples, made: bool = False) -> None:
         """Push the caller's next audio; see `Call`. Raises InputOverflow."""
@@ -115,12 +130,12 @@ class BaseCall(ABC):
             return
         rate_hz = self.settings.input_format.rate_hz
         if made:
-            samples = self._silence.left_of(samples, rate_hz)
+            samples = self._silence.unfilled(samples, rate_hz)
             if len(samples):
                 self._push_audio(samples, rate_hz, made)
             return
         self._push_audio(samples, rate_hz, made)
-        late_s = self._silence.took(len(samples) / rate_hz)
+        late_s = self._silence.add_audio(len(samples) / rate_hz)
         if late_s > STALL_LOGGED_S:
             self._log.warning("connection_stalled", for_s=round(late_s, 1), reason=STALL_REASON)
 

@@ -63,7 +63,7 @@ class _Wait:
     awaited: Awaited
     since_s: float
     limit_s: float
-    told: bool = False
+    logged: bool = False
 
 
 class Deadlines:
@@ -96,6 +96,6 @@ class Deadlines:
                 # before yielding: handling the timeout may begin another wait under the same key
                 del self._waits[key]
                 yield Overdue(wait.awaited, waited_s, given_up=True)
-            elif waited_s >= LOG_WAIT_AFTER_S and not wait.told:
-                wait.told = True
+            elif waited_s >= LOG_WAIT_AFTER_S and not wait.logged:
+                wait.logged = True
                 yield Overdue(wait.awaited, waited_s, given_up=False)

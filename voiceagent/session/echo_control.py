@@ -13,11 +13,10 @@ import structlog
 from audio.echo import FRAME_SAMPLES, SAMPLE_RATE_HZ, EchoCanceller, EchoError
 from audio.echo_detection import DETECTION_HZ, MAX_DELAY_S, MAX_NEAR_S, Echo, find_echo
 from audio.pcm import Samples
-from audio.resample import resample
+from audio.resample import Resampler, resample
 from audio.speech_events import SpeechEvent, SpeechStarted, TurnEnded, VoiceFaded, VoiceNoticed
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.config import EchoConfig
-from voiceagent.session.echo import EchoPath
 from voiceagent.session.played_audio import KEPT_S, PlayedAudio
 
 _MEASURED_AFTER_S = (0.16, 0.26, 0.4, 0.6, 0.9)
@@ -167,3 +166,37 @@ class EchoControl:
         cleaned = canceller.converge(resample(played, self._played.rate_hz, SAMPLE_RATE_HZ), received, passes)
         self._path = EchoPath(canceller, self._settings)
         return cleaned
+
+
+class EchoPath:
+    """A canceller that removes the agent's echo, and noise if configured, from the caller's audio. Both
+    directions are resampled to its rate.
+    """
+
+    def __init__(self, canceller: EchoCanceller, settings: CallSettings) -> None:
+        self._canceller = canceller
+        self._caller_hz = settings.input_format.rate_hz
+        self._agent_hz = settings.output_format.rate_hz
+        self._of_caller = Resampler(self._caller_hz, SAMPLE_RATE_HZ)
+        self._of_agent = Resampler(self._agent_hz, SAMPLE_RATE_HZ)
+
+    def configure(self, settings: CallSettings) -> None:
+        """Apply the rates of these settings; drop buffered audio of another rate."""
+        if settings.input_format.rate_hz != self._caller_hz:
+            self._caller_hz = settings.input_format.rate_hz
+            self._of_caller = Resampler(self._caller_hz, SAMPLE_RATE_HZ)
+        if settings.output_format.rate_hz != self._agent_hz:
+            self._agent_hz = settings.output_format.rate_hz
+            self._of_agent = Resampler(self._agent_hz, SAMPLE_RATE_HZ)
+
+    def clean(self, samples: Samples) -> Samples:
+        """Return the caller's next audio [n] at the rate of the call's input, cleaned: [m] at 16 kHz."""
+        return self._canceller.hear(self._of_caller.push(samples))
+
+    def play(self, frame: Samples) -> None:
+        """Record a frame [n] of the agent's audio, at the rate of the call's output."""
+        self._canceller.play(self._of_agent.push(frame))
+
+    def stop(self) -> None:
+        """Record that sent audio of the agent was dropped before it was played."""
+        self._canceller.stop()

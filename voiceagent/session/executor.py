@@ -79,8 +79,8 @@ class CommandExecutor:
         )
         self._agent = agent
         measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
-        told, began = weak_callback(self._tool_ended), publisher.enter_tool
-        self.tools = ToolRunner(call_id, measuring, post, self.monitor, filler_after_s, told, began)
+        ended, began = weak_callback(self._tool_ended), publisher.enter_tool
+        self.tools = ToolRunner(call_id, measuring, post, self.monitor, filler_after_s, ended, began)
         self._typing = TypingSound(self.background, agent, self.tools)
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
@@ -94,8 +94,8 @@ class CommandExecutor:
         background = Background(fill, speaking, self._log, plays_sounds(client))
         play, first_frame = _play_to(self.listener, client, publisher), self.stamps.first_frame
         speaker = Speaker(play, client.clear, speaking, self._post, first_frame, background)
-        nod = _nod_to(self.listener, client, publisher)
-        return background, speaker, BackchannelPlayer(nod, client.clear, speaking, background)
+        backchannel = _backchannel_to(self.listener, client, publisher)
+        return background, speaker, BackchannelPlayer(backchannel, client.clear, speaking, background)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """Record how many seconds of the response the client has played."""
@@ -248,7 +248,7 @@ class CommandExecutor:
                 self.tools.cancel(call_id)
             case do.TurnConcluded() | do.ResponseConcluded():
                 if self._agent is not None:
-                    self._agent.told(command)
+                    self._agent.on_concluded(command)
 
     def log_renamed(self, settings: CallSettings) -> None:
         """Log each renamed tool of the agent and of MCP servers once; the client's tools keep their names."""
@@ -268,7 +268,7 @@ class CommandExecutor:
 
     def _give_up(self, awaited: Awaited, reason: str) -> None:
         if awaited.stage == "recognizer":
-            self.listener.fail_recognition(awaited.owner, reason)
+            self.listener.recognitions.fail(awaited.owner, reason)
         else:
             self._llm_work.give_up(awaited.owner, cast("ev.Stage", awaited.stage), reason)
 
@@ -277,7 +277,7 @@ class CommandExecutor:
             case do.StartRecognition(item_id, at_s, not_before_s, continues):
                 self.listener.start_recognition(item_id, at_s, not_before_s, continues)
             case do.RecognizeItem(item_id, sound):
-                self.listener.recognize_item(item_id, sound)
+                self.listener.recognitions.recognize_item(item_id, sound)
             case do.FlushRecognition(item_id, number, spelling):
                 self.listener.flush_recognition(item_id, number, spelling)
             case do.RequireSilence():
@@ -285,7 +285,7 @@ class CommandExecutor:
             case do.JudgeTurn(item_id):
                 self.listener.judge_turn(item_id)
             case do.StopRecognition(item_id, resumable_as, until_s):
-                self.listener.stop_recognition(item_id, resumable_as, until_s)
+                self.listener.recognitions.stop(item_id, resumable_as, until_s)
             case do.ClearInput():
                 self.listener.clear()
             case do.RestartDetection():
@@ -373,7 +373,7 @@ def _fill(listener: Listener, client: Client, publisher: CallPublisher) -> Calla
     return fill
 
 
-def _nod_to(listener: Listener, client: Client, publisher: CallPublisher) -> PlayFrame:
+def _backchannel_to(listener: Listener, client: Client, publisher: CallPublisher) -> PlayFrame:
     """Return the frame callback for audio outside of responses."""
 
     def play(name: str, frame: Samples, rate_hz: int) -> None:

@@ -89,7 +89,7 @@ class LineSilence:
         self._gap: _Gap | None = None
         self._pausing = self._was_silent = False
 
-    def took(self, seconds: float, now_s: float) -> float:
+    def add_audio(self, seconds: float, now_s: float) -> float:
         """Count audio that arrived now.
 
         Return the length of a stall, once, when its audio turns out to be late; 0 otherwise.
@@ -112,7 +112,7 @@ class LineSilence:
         self._pausing, self._was_silent = self._was_silent, False
         return 0.0 if self._gap is None else self._late(self._gap, seconds, now_s)
 
-    def stands_in(self, seconds: float) -> float:
+    def unfilled_s(self, seconds: float) -> float:
         """Return the part of a gap that is still to be filled; silence may fill the rest already. The line
         reports the gap before the sound that follows it.
         """

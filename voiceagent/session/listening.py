@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,24 +12,21 @@ from audio.detection.smart_turn import MAX_TURN_S
 from audio.interruption import reaches
 from audio.loudness import VoiceReturn
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, ExpectedSpeech, Flush, Spelling
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, Spelling
 from audio.speech_events import InterruptionCandidate, SpeechEvent, SpeechPaused, SpeechResumed
 from voiceagent.conversation.events import (
     CallerWoke,
     EchoMeasured,
     Event,
-    RecognitionFailed,
     SpeechStarted,
     SpokeOverAgent,
-    TranscriptChanged,
     TurnEnded,
 )
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.echo_control import EchoControl
 from voiceagent.session.line_silence import InputRateLimiter
-from voiceagent.session.recognition import BEHIND_S, TurnRecognition
-from voiceagent.session.references import until_stopped, weak_callback
+from voiceagent.session.recognition import BEHIND_S, TurnRecognitions
 from voiceagent.session.services import Hearing
 from voiceagent.session.speech_gate import SpeechGate
 from voiceagent.session.turn_detection import TurnDetector
@@ -43,17 +39,6 @@ beginning.
 _KEPT_BYTES = round(KEPT_S * SAMPLE_RATE_HZ) * 2
 _RESUME_LATENCY_S = 0.5
 """Maximum time from the beginning of a voice until its turn starts."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Resumable:
-    """Open recognition of a turn that is over. item_id: what `StartRecognition.continues` calls it. until_s:
-    position of the audio from which no voice resumes the turn.
-    """
-
-    recognition: TurnRecognition
-    item_id: str
-    until_s: float
 
 
 class Listener:
@@ -86,9 +71,7 @@ class Listener:
         self._detector = TurnDetector(hearing.endpoint, settings.turn_detection)
         self._recent = bytearray()  # the newest `KEPT_S`, int16 at 16 kHz
         self._taken_samples = 0  # output of the front end since the call began
-        self._recognitions: dict[str, TurnRecognition] = {}
-        self._active_recognition: TurnRecognition | None = None
-        self._resumable: _Resumable | None = None
+        self.recognitions = TurnRecognitions(hearing.recognizer, settings, post, monitor)
         # sample of the call from which a pause is withheld from recognition
         self._withheld_from: int | None = None
         self._voiced_until_s = 0.0  # beginning of that pause
@@ -149,13 +132,14 @@ class Listener:
         sound = window.sound
         self._taken_samples += len(sound)
         self._recent += sound.data
-        if self._resumable is not None and self._resumable.until_s < self.received_s - _RESUME_LATENCY_S:
-            self._close_resumable()
+        resumable = self.recognitions.resumable
+        if resumable is not None and resumable.until_s < self.received_s - _RESUME_LATENCY_S:
+            self.recognitions.close_resumable()
         if len(self._recent) > _KEPT_BYTES:
             # one memmove per window: a ring buffer would have to be linearised for every read
             del self._recent[:-_KEPT_BYTES]
-        if self._active_recognition is not None and self._withheld_from is None:
-            self._feed(sound)
+        if self.recognitions.active is not None and self._withheld_from is None:
+            self.recognitions.push(sound)
         events = self._detector.push(window, self.received_s)
         if self._gate is not None:
             events = self._wake(self._gate, events, window.probability)
@@ -172,14 +156,6 @@ class Listener:
         if reaches(self._arriving.pending_s, due_in_s):
             self._report(self._detector.look_ahead(self._arriving.energies(due_in_s)))
 
-    def _feed(self, sound: Samples) -> None:
-        """Pass audio to the recognition of the turn in progress, if any."""
-        if self._active_recognition is not None and not self._active_recognition.push(sound):
-            self.fail_recognition(
-                self._active_recognition.item_id,
-                f"the recognizer is more than {BEHIND_S:.0f} s behind the caller",
-            )
-
     def _withhold_pause(self, event: SpeechEvent) -> None:
         """Withhold a pause from recognition until speech resumes. The transcript is settled, and decoding
         silence would cost time while the answer is made, and sometimes change the transcript.
@@ -188,7 +164,7 @@ class Listener:
             self._withheld_from, self._voiced_until_s = self._taken_samples, event.at_s
         elif self._withheld_from is not None and isinstance(event, SpeechResumed):
             held, self._withheld_from = self._since(self._withheld_from / SAMPLE_RATE_HZ), None
-            self._feed(held)
+            self.recognitions.push(held)
 
     def _drain(self) -> None:
         """Process the audio that waits for a whole window, or for the tick, without voice detection."""
@@ -199,6 +175,7 @@ class Listener:
     def configure(self, settings: CallSettings) -> None:
         """Apply new settings; the audio received so far stays."""
         old, self._settings = self._settings, settings
+        self.recognitions.settings = settings
         audio_changes = (old.input_format, old.suppress_noise) != (
             settings.input_format,
             settings.suppress_noise,
@@ -213,14 +190,14 @@ class Listener:
 
     def restart_detection(self) -> None:
         """Forget the voice in progress; the audio received so far stays."""
-        self._active_recognition = self._withheld_from = None
+        self.recognitions.active = self._withheld_from = None
         self._restart_detector()
 
     def clear(self) -> None:
         """Forget the turn in progress."""
         self._drain()
-        self._active_recognition = self._withheld_from = None
-        self._close_resumable()
+        self.recognitions.active = self._withheld_from = None
+        self.recognitions.close_resumable()
         self._manual_since_s = None
         self._recent.clear()
         self._restart_detector()
@@ -279,12 +256,12 @@ class Listener:
             if isinstance(event, InterruptionCandidate) and self._is_echo():
                 return
             if isinstance(event, TurnEnded):
-                if self._active_recognition is not None:
+                if self.recognitions.active is not None:
                     withheld_from = self._withheld_from
-                    self._active_recognition.pushed_to = (
+                    self.recognitions.active.pushed_to = (
                         self._taken_samples if withheld_from is None else withheld_from
                     )
-                self._active_recognition = self._withheld_from = None
+                self.recognitions.active = self._withheld_from = None
             self._withhold_pause(event)
             self._post(event)
             if isinstance(event, SpeechStarted):
@@ -331,55 +308,24 @@ class Listener:
         """Start recognition of the turn that began at `at_s`, with the prefix padding, but nothing before
         `not_before_s`. continues: see `StartRecognition`.
         """
-        resumable, self._resumable = self._resumable, None
-        if resumable is not None and resumable.item_id == continues and resumable.recognition.open:
-            recognition = resumable.recognition
-            recognition.item_id = item_id
-            recognition.push(self._since(recognition.pushed_to / SAMPLE_RATE_HZ))
-            self._recognitions[item_id] = self._active_recognition = recognition
+        resumed = self.recognitions.resume(item_id, continues)
+        if resumed is not None:
+            resumed.push(self._since(resumed.pushed_to / SAMPLE_RATE_HZ))
             return
-        if resumable is not None:
-            resumable.recognition.stop()
         detection = self._settings.turn_detection
         padding_s = detection.prefix_padding_s if detection else 0.0
-        recognition = TurnRecognition(
-            item_id,
-            self._hearing.recognizer,
-            weak_callback(self._recognized),
-            self._monitor.fault,
-            _expected_speech(self._settings),
-        )
         # from before the detected voice: "s" and "f" begin too softly to be voiced
-        recognition.push(self._since(max(at_s - padding_s, not_before_s)))
-        self._recognitions[item_id] = self._active_recognition = recognition
+        self.recognitions.start(item_id, self._since(max(at_s - padding_s, not_before_s)))
 
     def admit_item(self, sound: Samples) -> None:
         """Count the audio of an item, [n] at 16 kHz, against the input rate limit. Raises InputOverflow."""
         self._item_rate_limiter.count(len(sound) / SAMPLE_RATE_HZ, self._clock())
 
-    def recognize_item(self, item_id: str, sound: Samples) -> None:
-        """Start recognition of an item's audio, [n] at 16 kHz, and request its final transcript."""
-        recognition = TurnRecognition(
-            item_id,
-            self._hearing.recognizer,
-            weak_callback(self._recognized),
-            self._monitor.fault,
-            _expected_speech(self._settings),
-        )
-        self._recognitions[item_id] = recognition
-        recognition.push(sound)
-        recognition.flush(Flush())
-        self._monitor.start_timeout(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
-
     def flush_recognition(self, item_id: str, number: bool, spelling: Spelling = "") -> None:
         """Request a settled hypothesis of the turn. number, spelling: see `Flush`."""
         if self._settings.turn_detection is None:
             self._drain()  # a committed turn ends where the client says, not with a window
-        if recognition := self._recognitions.get(item_id):
-            recognition.flush(Flush(number, self._silence_s, spelling))
-            self._monitor.start_timeout(
-                item_id, "recognizer", "settled words", self._monitor.limits.transcript_s
-            )
+        self.recognitions.flush(item_id, Flush(number, self._silence_s, spelling))
 
     @property
     def _silence_s(self) -> float:
@@ -389,45 +335,6 @@ class Listener:
             if self._withheld_from is None
             else self._withheld_from / SAMPLE_RATE_HZ - self._voiced_until_s
         )
-
-    def stop_recognition(self, item_id: str, resumable_as: str = "", until_s: float = 0.0) -> None:
-        """Close the turn's recognition, or keep it open up to a position of the audio: see
-        `StopRecognition`.
-        """
-        recognition = self._recognitions.pop(item_id, None)
-        self._monitor.cancel_timeout(item_id, "recognizer")
-        if recognition is None:
-            return
-        if self._active_recognition is recognition:
-            self._active_recognition = None
-        if resumable_as and recognition.open and not recognition.awaited:
-            self._close_resumable()
-            recognition.end_turn(committed=resumable_as == item_id)
-            self._resumable = _Resumable(recognition, resumable_as, until_s)
-        else:
-            recognition.stop()
-
-    def _close_resumable(self) -> None:
-        resumable, self._resumable = self._resumable, None
-        if resumable is not None:
-            resumable.recognition.stop()
-
-    def fail_recognition(self, item_id: str, reason: str) -> None:
-        """Fail the recognition of a turn."""
-        recognition = self._recognitions.get(item_id)
-        if recognition is not None:
-            recognition.stop()
-            if self._active_recognition is recognition:
-                self._active_recognition = None
-            self._recognized(RecognitionFailed(item_id, reason))
-
-    def _recognized(self, event: Event) -> None:
-        match event:
-            case TranscriptChanged(item_id=item_id, settled=True) | RecognitionFailed(item_id=item_id):
-                recognition = self._recognitions.get(item_id)
-                if recognition is None or not recognition.awaited:
-                    self._monitor.cancel_timeout(item_id, "recognizer")
-        self._post(event)
 
     # ---- whether the turn is over
 
@@ -441,18 +348,4 @@ class Listener:
         """Stop everything and wait until it has stopped."""
         self._arriving.close()
         self._judge.close()
-        tasks = [recognition.task for recognition in self._recognitions.values()]
-        if self._resumable is not None:
-            tasks.append(self._resumable.recognition.task)
-            self._resumable = None
-        self._recognitions.clear()
-        for task in tasks:
-            task.cancel()
-        await until_stopped(tasks)
-
-
-def _expected_speech(settings: CallSettings) -> ExpectedSpeech:
-    """Return what the settings say of the next utterance."""
-    return ExpectedSpeech(
-        settings.language, bool(settings.fixed_language), settings.likely_phrases, settings.likely_words
-    )
+        await self.recognitions.close()

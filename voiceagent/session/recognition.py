@@ -1,4 +1,4 @@
-"""Recognition of one turn of the caller: one run of the recognizer."""
+"""Recognition of the caller's turns: one run of the recognizer for each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 
 from audio.pcm import Samples
 from audio.recognizers import (
@@ -19,8 +20,10 @@ from audio.recognizers import (
     recognize_expecting,
 )
 from voiceagent.conversation.events import Event, RecognitionFailed, TranscriptChanged
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn.seam import divide
-from voiceagent.session.references import outcome
+from voiceagent.session.call_monitor import CallMonitor
+from voiceagent.session.references import outcome, until_stopped, weak_callback
 from voiceagent.telemetry.call_ids import enter_work
 
 BEHIND_S = 60.0
@@ -127,3 +130,143 @@ class TurnRecognition:
                 yield item
             self._more.clear()
             await self._more.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class ResumableTurn:
+    """A turn that is over, whose recognition is still open.
+
+    item_id: as in `StartRecognition.continues`. until_s: position of the audio from which no voice resumes
+    the turn.
+    """
+
+    recognition: TurnRecognition
+    item_id: str
+    until_s: float
+
+
+class TurnRecognitions:
+    """Recognitions of one call: of the turn in progress, of turns whose transcript is not settled, and of one
+    that is over but may be resumed.
+
+    post: receives their events. monitor: timeouts and faults of the call.
+    """
+
+    def __init__(
+        self,
+        recognizer: Recognizer,
+        settings: CallSettings,
+        post: Callable[[Event], None],
+        monitor: CallMonitor,
+    ) -> None:
+        self.settings = settings
+        self.active: TurnRecognition | None = None
+        """Recognition of the turn in progress, if any."""
+        self.resumable: ResumableTurn | None = None
+        """The previous turn, if a voice may still resume it."""
+        self._recognizer = recognizer
+        self._post = post
+        self._monitor = monitor
+        self._by_item: dict[str, TurnRecognition] = {}
+
+    def resume(self, item_id: str, continues: str) -> TurnRecognition | None:
+        """Continue the recognition of the turn `continues` as that of this item, and return it. If it is no
+        longer open, return None.
+        """
+        resumable, self.resumable = self.resumable, None
+        if resumable is None:
+            return None
+        recognition = resumable.recognition
+        if resumable.item_id != continues or not recognition.open:
+            recognition.stop()
+            return None
+        recognition.item_id = item_id
+        self._by_item[item_id] = self.active = recognition
+        return recognition
+
+    def start(self, item_id: str, sound: Samples) -> None:
+        """Start recognition of the turn in progress, which begins with this audio, [n] at 16 kHz."""
+        self.active = self._open(item_id, sound)
+
+    def recognize_item(self, item_id: str, sound: Samples) -> None:
+        """Start recognition of an item's audio, [n] at 16 kHz, and request its final transcript."""
+        self._open(item_id, sound)
+        self.flush(item_id, Flush())
+
+    def _open(self, item_id: str, sound: Samples) -> TurnRecognition:
+        settings = self.settings
+        expected = ExpectedSpeech(
+            settings.language,
+            bool(settings.fixed_language),
+            settings.likely_phrases,
+            settings.likely_words,
+        )
+        post, fault = weak_callback(self._recognized), self._monitor.fault
+        recognition = TurnRecognition(item_id, self._recognizer, post, fault, expected)
+        recognition.push(sound)
+        self._by_item[item_id] = recognition
+        return recognition
+
+    def push(self, sound: Samples) -> None:
+        """Push audio to the recognition of the turn in progress, if any."""
+        if self.active is not None and not self.active.push(sound):
+            reason = f"the recognizer is more than {BEHIND_S:.0f} s behind the caller"
+            self.fail(self.active.item_id, reason)
+
+    def flush(self, item_id: str, flush: Flush) -> None:
+        """Request a settled hypothesis of the turn, and start its timeout."""
+        if recognition := self._by_item.get(item_id):
+            recognition.flush(flush)
+            limit_s = self._monitor.limits.transcript_s
+            self._monitor.start_timeout(item_id, "recognizer", "settled words", limit_s)
+
+    def stop(self, item_id: str, resumable_as: str = "", until_s: float = 0.0) -> None:
+        """Close the turn's recognition, or keep it open up to a position of the audio: see
+        `StopRecognition`.
+        """
+        recognition = self._by_item.pop(item_id, None)
+        self._monitor.cancel_timeout(item_id, "recognizer")
+        if recognition is None:
+            return
+        if self.active is recognition:
+            self.active = None
+        if resumable_as and recognition.open and not recognition.awaited:
+            self.close_resumable()
+            recognition.end_turn(committed=resumable_as == item_id)
+            self.resumable = ResumableTurn(recognition, resumable_as, until_s)
+        else:
+            recognition.stop()
+
+    def close_resumable(self) -> None:
+        """Close the recognition that a voice could have resumed, if any."""
+        resumable, self.resumable = self.resumable, None
+        if resumable is not None:
+            resumable.recognition.stop()
+
+    def fail(self, item_id: str, reason: str) -> None:
+        """Fail the recognition of a turn."""
+        recognition = self._by_item.get(item_id)
+        if recognition is not None:
+            recognition.stop()
+            if self.active is recognition:
+                self.active = None
+            self._recognized(RecognitionFailed(item_id, reason))
+
+    def _recognized(self, event: Event) -> None:
+        match event:
+            case TranscriptChanged(item_id=item_id, settled=True) | RecognitionFailed(item_id=item_id):
+                recognition = self._by_item.get(item_id)
+                if recognition is None or not recognition.awaited:
+                    self._monitor.cancel_timeout(item_id, "recognizer")
+        self._post(event)
+
+    async def close(self) -> None:
+        """Stop all recognitions and wait until they have stopped."""
+        tasks = [recognition.task for recognition in self._by_item.values()]
+        if self.resumable is not None:
+            tasks.append(self.resumable.recognition.task)
+            self.resumable = None
+        self._by_item.clear()
+        for task in tasks:
+            task.cancel()
+        await until_stopped(tasks)

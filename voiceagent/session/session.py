@@ -13,7 +13,7 @@ from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import Item, MessageItem, ToolOutputItem
+from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.mcp import McpServer
@@ -72,6 +72,8 @@ class Session(BaseCall):
     engine.
     """
 
+    _conversation: Conversation
+
     def __init__(
         self,
         call_id: str,
@@ -105,24 +107,9 @@ class Session(BaseCall):
         self._join_agent_and_tools(services)
 
     @property
-    def settings(self) -> CallSettings:
-        """The settings now in force."""
-        return self._conversation.settings
-
-    @property
     def idle(self) -> bool:
         """True if neither side speaks, and no response, input or tool is pending."""
         return self._conversation.idle and not self._executor.tools.busy
-
-    @property
-    def items(self) -> Sequence[Item]:
-        """The conversation so far."""
-        return self._conversation.history.items
-
-    @property
-    def quiet(self) -> bool:
-        """True if neither side speaks; tools may run."""
-        return self._conversation.quiet
 
     @property
     def private(self) -> bool:

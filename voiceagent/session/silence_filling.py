@@ -27,13 +27,13 @@ class SilenceFilling:
         self._timer: asyncio.TimerHandle | InRound | None = None
         self._closed = False
 
-    def took(self, seconds: float) -> float:
-        """Count audio of the line; see `LineSilence.took`."""
-        return self._line.took(seconds, self._clock())
+    def add_audio(self, seconds: float) -> float:
+        """Count audio of the line; see `LineSilence.add_audio`."""
+        return self._line.add_audio(seconds, self._clock())
 
-    def left_of(self, gap: Samples, rate_hz: int) -> Samples:
+    def unfilled(self, gap: Samples, rate_hz: int) -> Samples:
         """Return the end of a gap's audio [n] that silence has not filled yet."""
-        left = round(self._line.stands_in(len(gap) / rate_hz) * rate_hz)
+        left = round(self._line.unfilled_s(len(gap) / rate_hz) * rate_hz)
         return gap[len(gap) - left :]
 
     def watch(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from llmcore.engine import Delta, Message, Request, ToolCall, Usage
 from voiceagent.session.call import new_id
-from voiceagent.transports.telephony.phone_call import ABOUT
+from voiceagent.transports.telephony.call_start import ABOUT
 
 _DEFAULT_ANSWER = "Okay."
 """The answer when the script has none."""

@@ -13,7 +13,8 @@ from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
+from voiceagent.conversation.agent_config import AgentConfig
+from voiceagent.conversation.config import BudgetConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.history import MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings

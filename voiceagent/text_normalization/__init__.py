@@ -45,11 +45,11 @@ _WORD = re.compile(rf"{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER})[^\W\d_])+(?:['â
 
 
 def normalize(text: str, language: str = "en", before: str = "") -> tuple[str, Alignment]:
-    """Return the words to speak for `text`, "" if there are none, and their alignment.
+    """Return the words to speak for `text`, "" if there are none, and their alignment: pairs (index in the
+    spoken words, index in `text`) of the beginnings of corresponding words, both ascending.
 
     language: ISO 639 code. before: text before `text` that is already spoken; it may show that figures are a
-    code, or decide the case of a date. alignment: pairs (index in the spoken words, index in `text`) of the
-    beginnings of corresponding words, both ascending.
+    code, or decide the case of a date.
     """
     reading, spoken = find_language(language), Spoken(len(before))
     whole, at = before + text, len(before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,6 @@ from voiceagent.conversation import call_events
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
@@ -51,6 +50,7 @@ Step = tuple[Callable[[], ev.Event], Callable[[], list[Action]]]
 class UpstreamCall(BaseCall):
     """One call. Runs on the event loop that created it; no method waits for the backend."""
 
+    _conversation: UpstreamConversation
     takes_turns = False
 
     def __init__(
@@ -99,21 +99,6 @@ class UpstreamCall(BaseCall):
         ended, began = weak_callback(self._tool_ended), self._publisher.enter_tool
         post = weak_callback(self.post)
         return ToolRunner(self.call_id, measuring, post, self._monitor, filler_after_s, ended, began)
-
-    @property
-    def settings(self) -> CallSettings:
-        """The settings in force."""
-        return self._conversation.settings
-
-    @property
-    def items(self) -> Sequence[Item]:
-        """The conversation so far."""
-        return self._conversation.history.items
-
-    @property
-    def quiet(self) -> bool:
-        """True while neither side speaks; tools may run."""
-        return self._conversation.quiet
 
     @property
     def private(self) -> bool:
@@ -281,7 +266,7 @@ class UpstreamCall(BaseCall):
 
     def _concluded(self, command: do.TurnConcluded | do.ResponseConcluded) -> None:
         if self._agent is not None:
-            self._agent.told(command)
+            self._agent.on_concluded(command)
         if isinstance(command, do.ResponseConcluded):
             self._publisher.publish(call_events.MessagePlayed(self._conversation.heard.popleft()))
 

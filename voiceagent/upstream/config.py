@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from voiceagent.validation.errors import problem
-from voiceagent.validation.section import Duration, Section
+from voiceagent.validation.section import Section
 
 ApiName = Literal["realtime", "live"]
 """APIs that a backend may speak."""
@@ -36,7 +36,7 @@ class UpstreamConfig(Section):
     """Voice name at that server. A Python agent may choose another."""
     transcription: str = "gpt-4o-mini-transcribe"
     """Model at that server that transcribes the caller, for history and log. Unused with `api = "live"`."""
-    connect_timeout_s: Duration = 5.0
+    connect_timeout_s: ClassVar[float] = 5.0
     """Longest wait for a connection, and for the answer to a ping."""
     retries: int = Field(default=2, ge=0)
     """Further attempts after a failed or lost connection. Then the caller hears the apology."""

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from voiceagent.agents import Agent
 from voiceagent.agents.load import beginning_of, load_agents
 from voiceagent.agents.running import RunningAgent
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.session.call import CallRefused
 from voiceagent.validation.errors import ConfigError
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from audio.recognizers import LanguageProbabilities
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.agent_config import AgentConfig, LanguageConfig
 from voiceagent.conversation.call_language import CallLanguage, LanguageFollowing
-from voiceagent.conversation.config import AgentConfig, HistoryConfig, LanguageConfig, TurnConfig
+from voiceagent.conversation.config import HistoryConfig, TurnConfig
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import MessageItem, to_messages
+from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.prompting.items import to_messages
 from voiceagent.conversation.settings import CallSettings, InferencePause
 
 

@@ -14,7 +14,7 @@ from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import PENDING, MessageItem
+from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.mcp import (
     NO_APPROVAL,
     Approval,
@@ -28,6 +28,7 @@ from voiceagent.conversation.mcp import (
     ToolFilter,
     offered_tools,
 )
+from voiceagent.conversation.prompting.items import PENDING
 
 LOOK = ListedTool("look", "Looks something up.", read_only=True)
 ORDER = ListedTool("order", "Orders something.")

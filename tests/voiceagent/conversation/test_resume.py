@@ -13,7 +13,7 @@ from llmcore.engine import Message
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import to_messages
+from voiceagent.conversation.prompting.items import to_messages
 
 
 def cut_off(world: CallWorld) -> str:

@@ -15,7 +15,8 @@ from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import CANCELLED, PENDING, MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.history import CANCELLED, MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.prompting.items import PENDING
 from voiceagent.conversation.settings import AgentTool, CallSettings
 
 BOOK = AgentTool(Tool("book", "Books a table."), filler="I am booking.")

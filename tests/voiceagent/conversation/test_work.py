@@ -11,9 +11,11 @@ from work import calls
 from llmcore.compression.prune import prune
 from llmcore.engine import ToolCall
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.config import AgentConfig, ConversationLimits, HistoryConfig, TurnConfig
-from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem, to_messages
+from voiceagent.conversation.agent_config import AgentConfig
+from voiceagent.conversation.config import ConversationLimits, HistoryConfig, TurnConfig
+from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.machine import Conversation
+from voiceagent.conversation.prompting.items import to_messages
 
 LIMITS = ConversationLimits()
 

@@ -54,7 +54,7 @@ def test_without_the_table_there_is_no_cache(tmp_path):
         (f'{CACHE}url = "redis://x:port/0"', "semantic_cache.url = 'redis://x:port/0': "),
         (
             f"{CACHE}tresh = 1",
-            "semantic_cache.tresh = 1: unknown key; allowed: cacheable, threshold, url,",
+            "semantic_cache.tresh = 1: unknown key; allowed: cacheable, threshold, url;",
         ),
         (
             '[semantic_cache]\ncacheable = [{ patterns = ["a"], ttl = 1 }]',

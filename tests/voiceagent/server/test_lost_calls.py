@@ -53,10 +53,10 @@ def lost_calls(webhooks: Webhooks) -> LostCalls:
 def test_who_was_told_that_a_call_began_is_told_that_it_ended_with_its_worker(
     lost_calls: LostCalls, webhooks: Webhooks
 ) -> None:
-    lost_calls.told(0, told("began", "lost"))
-    lost_calls.told(0, told("began", "over"))
-    lost_calls.told(0, told("ended", "over"))
-    lost_calls.told(1, told("began", "of another worker"))
+    lost_calls.on_notification(0, told("began", "lost"))
+    lost_calls.on_notification(0, told("began", "over"))
+    lost_calls.on_notification(0, told("ended", "over"))
+    lost_calls.on_notification(1, told("began", "of another worker"))
     webhooks.sent.clear()
     lost_calls.lost(0, "killed")
     lost_calls.lost(0, "killed again")
@@ -66,7 +66,7 @@ def test_who_was_told_that_a_call_began_is_told_that_it_ended_with_its_worker(
 def test_a_lost_call_lasted_as_long_as_it_did_though_the_clock_was_set(
     lost_calls: LostCalls, webhooks: Webhooks
 ) -> None:
-    lost_calls.told(0, told("began", "lost"))  # by a clock that said 1970 then
+    lost_calls.on_notification(0, told("began", "lost"))  # by a clock that said 1970 then
     lost_calls.lost(0, "killed")
     assert webhooks.seconds == [0.0]
 
@@ -74,8 +74,8 @@ def test_a_lost_call_lasted_as_long_as_it_did_though_the_clock_was_set(
 def test_what_a_worker_tells_is_posted_whether_it_lives_or_not(
     lost_calls: LostCalls, webhooks: Webhooks
 ) -> None:
-    lost_calls.told(0, told("began", "a"))
-    lost_calls.told(0, told("ended", "a"))
+    lost_calls.on_notification(0, told("began", "a"))
+    lost_calls.on_notification(0, told("ended", "a"))
     lost_calls.lost(0, "killed")
     assert webhooks.sent == [("call.began", "a"), ("call.ended", "a")]
 
@@ -112,7 +112,7 @@ async def test_of_a_lost_call_is_told_what_its_kept_log_has_of_its_words(
     killed_in_an_answer(tmp_path, words)
     lost_calls = LostCalls(tmp_path, lambda spans: None, webhooks)
     for call_id in ("call_1", "call_without_a_log"):
-        lost_calls.told(0, told("began", call_id))
+        lost_calls.on_notification(0, told("began", call_id))
     lost_calls.lost(0, "killed")
     await lost_calls.close()
     assert webhooks.sent[2:] == [("call.ended", "call_1"), ("call.ended", "call_without_a_log")]
@@ -126,7 +126,7 @@ async def test_a_log_that_cannot_be_read_keeps_no_end_from_being_told(
     log.parent.mkdir(parents=True)
     log.write_text("no log\n")
     lost_calls = LostCalls(tmp_path, lambda spans: None, webhooks)
-    lost_calls.told(0, told("began", "call_1"))
+    lost_calls.on_notification(0, told("began", "call_1"))
     lost_calls.lost(0, "killed")
     await lost_calls.close()
     assert webhooks.transcripts == [[]]

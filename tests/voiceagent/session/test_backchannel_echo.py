@@ -19,8 +19,8 @@ from tests.voiceagent.session.test_echo import SENTENCES, livekit_runtime
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.call_events import CallEvent, EventHandled
-from voiceagent.conversation.config import AgentConfig
 from voiceagent.engines.hosted import hosted
 from voiceagent.session.config import EchoConfig
 from voiceagent.session.publishing import Subscriptions

@@ -17,7 +17,7 @@ from audio.pcm import AudioFormat, Samples
 from audio.synthesizers import Speech
 from audio.wav import write_wav
 from voiceagent.bench.people.virtual_time import run_virtually
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.events import Event, PlayoutPlayed
 from voiceagent.session.background import Background
 from voiceagent.session.speaking import Speaker

@@ -10,7 +10,7 @@ from call_services import call_services
 from call_settings import call_settings
 
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
 from voiceagent.session.base_call import BaseCall

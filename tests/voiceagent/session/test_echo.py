@@ -16,7 +16,7 @@ from audio.echo import EchoCanceller, EchoError
 from audio.synthesizers.espeak import EspeakSynthesizer
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.voiced import trimmed
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.engines.hosted import hosted
 from voiceagent.session import echo_control
 from voiceagent.session.config import EchoConfig

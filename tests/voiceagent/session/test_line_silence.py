@@ -22,7 +22,7 @@ def after_a_second(frame_s: float = FRAME_S) -> LineSilence:
     """Return a line that has sent sound in time for a second, with checks scheduled."""
     line = LineSilence()
     for number in range(1, round(1.0 / frame_s) + 1):
-        line.took(frame_s, number * frame_s)
+        line.add_audio(frame_s, number * frame_s)
     line.next_s(1.0)
     return line
 
@@ -57,14 +57,14 @@ def test_a_line_that_stops_is_silent_from_its_last_sound_on() -> None:
 def test_a_client_that_sends_second_by_second_is_waited_for_as_long_as_a_message_lasts() -> None:
     line = after_a_second(frame_s=1.0)
     assert looked_after(line, 1.0, 2.0) == 0.0
-    line.took(1.0, 2.0)
+    line.add_audio(1.0, 2.0)
     assert looked_after(line, 2.0, 2.5) == 0.0
 
 
 def test_sound_ahead_of_real_time_is_spoken_in_real_time_before_silence_begins() -> None:
     line = LineSilence()
     for _ in range(150):
-        line.took(FRAME_S, 10.0)  # three seconds of sound at once
+        line.add_audio(FRAME_S, 10.0)  # three seconds of sound at once
     assert looked_after(line, 10.0, 12.9) == 0.0
     assert looked_after(line, 12.9, 14.0) == pytest.approx(1.0, abs=2 * STEP_S)
 
@@ -72,24 +72,24 @@ def test_sound_ahead_of_real_time_is_spoken_in_real_time_before_silence_begins()
 def test_what_a_caller_recorded_while_mute_and_sends_at_once_is_not_ahead() -> None:
     line = after_a_second()
     for _ in range(150):
-        line.took(FRAME_S, 9.0)
+        line.add_audio(FRAME_S, 9.0)
     assert line.next_s(9.0) == pytest.approx(9.0 + FRAME_S + LATE_S)
 
 
 def test_a_lead_that_was_a_burst_of_the_network_is_forgotten() -> None:
     line = LineSilence()
     for _ in range(15):
-        line.took(FRAME_S, 0.0)
+        line.add_audio(FRAME_S, 0.0)
     assert line.next_s(0.0) > 0.3
     for number in range(1, 501):
-        line.took(FRAME_S, number * FRAME_S)
+        line.add_audio(FRAME_S, number * FRAME_S)
     assert line.next_s(10.0) == pytest.approx(10.0 + FRAME_S + LATE_S, abs=0.02)
 
 
 def test_late_sound_is_told_once_and_waited_for_from_then_on() -> None:
     line = after_a_second()
     assert looked_after(line, 1.0, 1.4) > 0.0
-    told = [line.took(FRAME_S, 1.5) for _ in range(25)]
+    told = [line.add_audio(FRAME_S, 1.5) for _ in range(25)]
     assert [late_s for late_s in told if late_s] == [pytest.approx(0.5)]
     assert looked_after(line, 1.5, 2.0) == 0.0, "it was half a second late before"
     assert looked_after(line, 1.5, 3.0) > 0.0
@@ -99,7 +99,7 @@ def test_a_line_that_stood_still_for_long_does_not_delay_later_turns_for_as_long
     line = after_a_second()
     looked_after(line, 1.0, 9.0)
     for _ in range(400):
-        line.took(FRAME_S, 9.0)
+        line.add_audio(FRAME_S, 9.0)
     assert line.next_s(9.0) <= 9.0 + FRAME_S + LATE_S + MAX_PATIENCE_S + 1e-9
 
 
@@ -107,16 +107,16 @@ def test_patience_with_a_line_that_is_in_time_again_passes() -> None:
     line = after_a_second()
     looked_after(line, 1.0, 1.4)
     for _ in range(25):
-        line.took(FRAME_S, 1.5)
+        line.add_audio(FRAME_S, 1.5)
     for number in range(1, 6_001):
-        line.took(FRAME_S, 1.5 + number * FRAME_S)
+        line.add_audio(FRAME_S, 1.5 + number * FRAME_S)
     assert line.next_s(121.5) == pytest.approx(121.5 + FRAME_S + LATE_S, abs=0.02)
 
 
 def test_a_caller_who_was_mute_and_speaks_again_is_not_late() -> None:
     line = after_a_second()
     looked_after(line, 1.0, 1.4)
-    assert not any(line.took(FRAME_S, 1.5 + number * FRAME_S) for number in range(100))
+    assert not any(line.add_audio(FRAME_S, 1.5 + number * FRAME_S) for number in range(100))
     assert line.next_s(3.48) == pytest.approx(3.48 + FRAME_S + LATE_S)
 
 
@@ -124,21 +124,21 @@ def test_a_gap_that_the_line_reports_counts_once() -> None:
     """RTP timestamps give the length of a silence after it; most of it has been inserted by then."""
     line = after_a_second()
     put_in_s = looked_after(line, 1.0, 1.4)
-    assert line.stands_in(0.38) == pytest.approx(max(0.0, 0.38 - put_in_s))
-    assert line.stands_in(0.2) == pytest.approx(max(0.0, 0.58 - put_in_s)), "the next piece is not covered"
+    assert line.unfilled_s(0.38) == pytest.approx(max(0.0, 0.38 - put_in_s))
+    assert line.unfilled_s(0.2) == pytest.approx(max(0.0, 0.58 - put_in_s)), "the next piece is not covered"
 
 
 def test_a_gap_that_nothing_stood_in_for_is_left_as_it_is() -> None:
-    assert after_a_second().stands_in(0.06) == 0.06
+    assert after_a_second().unfilled_s(0.06) == 0.06
 
 
 def test_behind_a_packet_within_a_silence_the_next_one_is_not_waited_for_as_long() -> None:
     line = after_a_second()
     looked_after(line, 1.0, 1.4)
-    line.stands_in(0.38)
-    line.took(FRAME_S, 1.4)
+    line.unfilled_s(0.38)
+    line.add_audio(FRAME_S, 1.4)
     assert line.next_s(1.4) == pytest.approx(1.4 + FRAME_S + PAUSED_LATE_S)
-    line.took(FRAME_S, 1.42)
+    line.add_audio(FRAME_S, 1.42)
     assert line.next_s(1.42) == pytest.approx(1.42 + FRAME_S + LATE_S), "its voice is back"
 
 
@@ -166,7 +166,7 @@ def test_sound_and_silence_never_run_ahead_of_the_clock_by_silence(gaps: list[tu
     """All inserted silence lies between two sounds, so its length is at most the time that has passed."""
     line, now_s = LineSilence(), 0.0
     for gap_s, frame_s in gaps:
-        line.took(frame_s, now_s)
+        line.add_audio(frame_s, now_s)
         put_in_s = looked_after(line, now_s, now_s + gap_s)
         assert 0.0 <= put_in_s <= gap_s + 1e-6
         now_s += gap_s

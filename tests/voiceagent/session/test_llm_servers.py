@@ -19,7 +19,7 @@ from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.silent import SilentRecognizer, SilentSynthesizer
 from voiceagent.session.session import Session

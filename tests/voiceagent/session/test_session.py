@@ -22,7 +22,7 @@ from llmcore.engine import Delta, LlmError, Request, Usage
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings

@@ -18,7 +18,7 @@ class Line:
         self.wanted_s = wanted_s
         self.filled = asyncio.Event()
         self.silence = SilenceFilling(time.monotonic, self._wanted, self._fill)
-        self.silence.took(0.02)
+        self.silence.add_audio(0.02)
 
     def _wanted(self) -> bool:
         return self.filled_s < self.wanted_s
@@ -71,6 +71,6 @@ async def test_of_a_gap_only_the_part_is_left_that_no_silence_stood_in_for() -> 
     await asyncio.wait_for(line.filled.wait(), 5.0)
     line.silence.close()
     gap = np.arange(16_000, dtype=np.int16)
-    left = line.silence.left_of(gap, 16_000)
+    left = line.silence.unfilled(gap, 16_000)
     assert len(left) == round((1.0 - line.filled_s) * 16_000)
     assert left[-1] == gap[-1]

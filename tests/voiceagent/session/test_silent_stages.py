@@ -19,7 +19,7 @@ from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics

@@ -12,7 +12,7 @@ from call_settings import call_settings
 
 from audio.pcm import AudioFormat, Samples
 from audio.synthesizers import Speech
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.session.background import Background
 from voiceagent.session.speaking import Speaker
 from voiceagent.session.timers import Pacer

@@ -15,7 +15,7 @@ from spoken_lists import Labelled, labelled
 from typed_call import Deaf, ask
 
 from audio.synthesizers import Speech
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.session.session import Session
 
 _TOKEN = re.compile(r"\s?[^\W\d_]{1,6}|\s?\d{1,3}|\s?\W|\s?_")

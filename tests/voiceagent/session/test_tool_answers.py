@@ -19,7 +19,7 @@ from voiceagent.agents import Agent, tool
 from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.history import MessageItem
 from voiceagent.session.session import Session
 

@@ -9,7 +9,7 @@ import pytest
 from llmcore.engine import Message, Request, Role
 from voiceagent.agents import Agent, tool
 from voiceagent.testing import RehearsedModel, TestCall
-from voiceagent.transports.telephony.phone_call import call_data
+from voiceagent.transports.telephony.call_start import call_data
 
 SCRIPT = [
     [{"tool": "add", "arguments": {"pizza": "tuna"}}, "One tuna."],

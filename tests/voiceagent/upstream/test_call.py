@@ -376,7 +376,8 @@ async def test_an_error_in_the_call_is_told_and_the_call_goes_on(monkeypatch: py
 
 async def test_one_that_hangs_is_lost_and_called_again(monkeypatch: pytest.MonkeyPatch) -> None:
     made = MadeUpstream()
-    async with calling(made, monkeypatch, connect_timeout_s=0.5) as (_, _, registry):
+    monkeypatch.setattr(UpstreamConfig, "connect_timeout_s", 0.5)
+    async with calling(made, monkeypatch) as (_, _, registry):
         await made.until("session.update")
         with capture_logs() as logged:
             made.hang()

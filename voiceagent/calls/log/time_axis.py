@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 
 class Moment(NamedTuple):
-    """A point in time. clock_s: monotonic seconds. at_s: position in the caller's audio, if known by that, or
-    None.
+    """A point in time. clock_s: monotonic seconds. at_s: its position in the caller's audio, which counts
+    instead; None if it has none.
     """
 
     clock_s: float

@@ -12,8 +12,9 @@ from voiceagent.calls.log.entries import HeardText, fault_name, heard_texts
 from voiceagent.calls.log.event_log import CallLog, LoggedRecord
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import Item, mcp_as_tool_items
+from voiceagent.conversation.history import Item
 from voiceagent.conversation.machine import Conversation
+from voiceagent.conversation.prompting.items import mcp_as_tool_items
 from voiceagent.conversation.settings import CallSettings
 
 _INLINE = Inline()

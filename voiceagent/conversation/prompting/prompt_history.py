@@ -12,13 +12,8 @@ from dataclasses import dataclass, replace
 from llmcore.compression.history_budget import HistoryBudget, TokenEstimate, turns_to_replace
 from llmcore.compression.prune import prune
 from llmcore.engine import Message, Usage
-from voiceagent.conversation.history import (
-    Item,
-    MessageItem,
-    ToolCallItem,
-    ToolOutputItem,
-    to_messages,
-)
+from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.prompting.items import to_messages
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from voiceagent.conversation.commands import AskTurnEnd, Prefill, StartResponse,
 from voiceagent.conversation.end_of_turn.llm_end import bare
 from voiceagent.conversation.events import ResponseRequested
 from voiceagent.conversation.history import History, Item, MessageItem, PlannedWords
+from voiceagent.conversation.prompting.items import prompt_items
 from voiceagent.conversation.prompting.prompt_history import PromptHistory
 from voiceagent.conversation.prompting.request import make_generation, make_prompt
 from voiceagent.conversation.settings import CallSettings
@@ -57,7 +58,7 @@ class Prompts:
         if unfinished is not None:
             items = self._items_for(unfinished, unfinished.shown_text)
         else:
-            items = self._history.prompt_items(planned=planned)
+            items = prompt_items(self._history, planned=planned)
         messages = self._old_turns.messages(items)
         return make_generation(wanted, settings, messages, self._policy, self._built_in(settings))
 
@@ -93,7 +94,7 @@ class Prompts:
 
     def summarise(self, settings: CallSettings) -> list[Summarise]:
         """Summarise the oldest turns if the history exceeds its budget."""
-        old = self._old_turns.overdue(self._history.prompt_items())
+        old = self._old_turns.overdue(prompt_items(self._history))
         if old is None:
             return []
         prompt = make_prompt(settings.prompt_instructions, old.prompt)
@@ -118,14 +119,14 @@ class Prompts:
     def prefill_history(self, settings: CallSettings) -> list[Prefill]:
         """Prefill the whole history, because prompts begin differently from now on."""
         return (
-            [self._prefill(self._history.prompt_items(), settings)]
+            [self._prefill(prompt_items(self._history), settings)]
             if self._policy.prefill_while_speaking
             else []
         )
 
     def _items_for(self, turn: CallerTurn, words: str) -> Sequence[Item]:
         """Return the prompt items for an answer to a turn that may not be over, with this text of it."""
-        return *self._history.prompt_items(to_caller=True), MessageItem(
+        return *prompt_items(self._history, to_caller=True), MessageItem(
             turn.item_id, "user", words, spoken=True
         )
 

@@ -39,7 +39,7 @@ class CurrentResponse:
 
     active: the response that the client knows. preemptive: a response unknown to the client, started in a
     pause of the caller, or about tool results while the active one is played. rate_hz: of the synthesizer.
-    sounds: playback state of spoken items, by id. tools: calls of the agent. Late output of a cancelled
+    played_texts: playback state of spoken items, by id. tools: calls of the agent. Late output of a cancelled
     response is ignored.
     """
 

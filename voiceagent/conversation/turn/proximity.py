@@ -33,7 +33,7 @@ class SpeakerProximity(Enum):
 class VoiceLevels:
     """Levels of the voices of one call, in dBFS; None if unknown.
 
-    others_db: the loudest that stayed low while the agent was silent.
+    distant_db: the loudest that stayed low while the agent was silent.
     """
 
     def __init__(self) -> None:

@@ -169,7 +169,7 @@ class SoundIn:
         return source in sources or len(sources) < self._max_streams
 
     async def _note_report(self, data: bytes) -> None:
-        """Pass an authenticated report to aiortc. Only such sources count."""
+        """Pass an authenticated report to aiortc, and count its source."""
         self._reporting.add(data[4:8])
         await self._report(data)
 

@@ -16,7 +16,8 @@ from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.log.texts import Words
 from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.config import AgentConfig, HistoryConfig, LanguageConfig, TurnConfig
+from voiceagent.conversation.agent_config import AgentConfig, LanguageConfig
+from voiceagent.conversation.config import HistoryConfig, TurnConfig
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.privacy import withheld_commands, withheld_event
 from voiceagent.conversation.settings import CallSettings

@@ -30,7 +30,7 @@ class ToolSpans:
         self._running: dict[str, _Running] = {}
 
     def begin(self, call: ToolCall, parent_key: str, now_us: int) -> None:
-        """Start the span of a tool call. under: key of the parent span."""
+        """Start the span of a tool call. parent_key: key of the parent span."""
         self._running[call.call_id] = _Running(call, parent_key, now_us)
         if len(self._running) > MAX_TOOLS:
             self.end(next(iter(self._running)), "unanswered", "", now_us)

@@ -18,7 +18,8 @@ from audio.pcm import decode as decode_sound
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.resample import resample
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.history import Item, to_messages
+from voiceagent.conversation.history import Item
+from voiceagent.conversation.prompting.items import to_messages
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.base64_text import from_base64
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits

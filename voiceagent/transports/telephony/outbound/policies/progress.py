@@ -114,11 +114,13 @@ class OutboundCall:
         return replace(self, joining=Joining.JOINING) if self.joining is Joining.BRIEFING else None
 
     def withdraw(self) -> OutboundCall | None:
-        """Return the call of a colleague who is no longer needed; None if the calls are being joined."""
+        """Return this call to a colleague as withdrawn, because the caller no longer waits; None if its
+        briefing is over.
+        """
         return replace(self, joining=Joining.WITHDRAWN) if self.joining is Joining.BRIEFING else None
 
     def reject_machine(self) -> OutboundCall | None:
-        """Return the call that a machine answered; None if its briefing is over."""
+        """Return this call to a colleague as answered by a machine; None if its briefing is over."""
         return replace(self, joining=Joining.MACHINE) if self.joining is Joining.BRIEFING else None
 
     def with_joining(self, state: Joining) -> OutboundCall:
