@@ -12,9 +12,14 @@ import pytest
 import twilio_line
 from phone_lines import Command
 from phone_server import PhoneServer, phone_server
+from scripted_call import ScriptedCall
 from simulated_carriers import ENVIRONMENT, PLACING, Asterisk, Plivo, SimulatedCarrier, Twilio
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from voiceagent.transports.telephony.phone_client import PhoneClient
+from voiceagent.transports.telephony.resuming import PhoneStream
+from voiceagent.transports.telephony.twilio import TwilioSerializer
 
 each_carrier = pytest.mark.parametrize("carrier", PLACING, ids=lambda carrier: carrier.name)
 
@@ -246,3 +251,54 @@ async def test_the_agents_end_of_a_lost_call_ends_it() -> None:
         async with line.stream():
             while len(line.server.calls) < 2:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
+
+
+def test_messages_that_wait_for_the_lost_stream_are_dropped_with_it() -> None:
+    client = PhoneClient("call", started(TwilioSerializer()))
+    client.play("resp_1", np.zeros(160, np.int16))
+    client.fill(np.zeros(160, np.int16))
+    again = client.use_stream(started(TwilioSerializer()))
+    assert (again, len(client.outbox)) == (1, 2), "the frame of the response, and its mark"
+
+
+def started(serializer: TwilioSerializer) -> TwilioSerializer:
+    serializer.decode(twilio_line.start())
+    return serializer
+
+
+class FakeWire:
+    """A stream whose messages come from a queue."""
+
+    paces = True
+
+    def __init__(self) -> None:
+        self.sent: list[str | bytes] = []
+        self.messages: asyncio.Queue[str | bytes] = asyncio.Queue()
+
+    async def open(self) -> None: ...
+
+    async def receive(self) -> str | bytes:
+        return await self.messages.get()
+
+    async def send(self, message: str | bytes) -> None:
+        self.sent.append(message)
+
+    def open_fast_path(self, take: object) -> None: ...
+
+    def close_fast_path(self) -> None: ...
+
+    async def close(self, code: int, reason: str) -> None: ...
+
+
+async def test_nothing_is_sent_to_a_new_stream_before_its_start() -> None:
+    call = ScriptedCall("call", PhoneClient("call", TwilioSerializer()), "")
+    stream, again = PhoneStream(FakeWire(), call, TwilioSerializer), FakeWire()
+    carrying = asyncio.create_task(stream.carry(again))
+    await soon(call.until(lambda call: call.pauses == [True]))
+    await stream.send("made for the former stream")
+    await again.messages.put(twilio_line.start())
+    await soon(call.until(lambda call: call.pauses == [True, False]))
+    await stream.send("made for the new one")
+    assert again.sent == ["made for the new one"]
+    stream.release()
+    await soon(carrying)
