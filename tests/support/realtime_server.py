@@ -12,8 +12,9 @@ from starlette.routing import WebSocketRoute
 from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import ApiKeys
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
-from voiceagent.transports.realtime.sidebands.messages import FromClient, Relay, Relayed, not_found
+from voiceagent.transports.realtime.sidebands.messages import Relay, Relayed, not_found
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
+from voiceagent.transports.relay import FromClient
 
 __all__ = ["MAX_MESSAGE_BYTES", "SEND_BUFFER_BYTES", "RealtimeServer", "serving"]
 

@@ -47,10 +47,12 @@ from voiceagent.server.traces import exporting, new_exporter
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.gpu import register_gpu_metrics
 from voiceagent.telemetry.metrics import Metrics, render
-from voiceagent.transports.realtime.sidebands.messages import FromClient, Relayed, not_found
+from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
+from voiceagent.transports.relay import FromClient
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket import audiosocket
 from voiceagent.transports.telephony.outbound.campaigns import dialing
+from voiceagent.transports.telephony.resuming import nowhere
 
 log = structlog.get_logger()
 
@@ -194,6 +196,10 @@ class Server:
     ) -> AsyncGenerator[Relayed, None]:
         """Refuse: no other process has calls."""
         yield not_found(asked.call_id)
+
+    def phone_stream(self, name: str, messages: AsyncIterator[FromClient]) -> AsyncGenerator[Any, None]:
+        """Return an empty stream: no other process has calls."""
+        return nowhere(name, messages)
 
 
 class VoiceApp(Starlette):

@@ -103,6 +103,8 @@ class CallWorker:
             "hang_up": single_answer(self._hang_up),
             "has_call": single_answer(self._has_call),
             "sideband": self._routes.sidebands.serve_stream,
+            "has_phone_call": single_answer(self._has_phone_call),
+            "phone_stream": self._routes.phone_streams.serve_stream,
             "keep_secret": single_answer(self._keep_secret),
             "troubles": single_answer(self._troubles),
             "drain": single_answer(self._calls.drain),
@@ -200,6 +202,9 @@ class CallWorker:
 
     async def _has_call(self, asked: CallAsked) -> bool:
         return self._routes.sidebands.has(asked)
+
+    async def _has_phone_call(self, name: str) -> bool:
+        return self._routes.phone_streams.has(name)
 
     async def _keep_secret(self, secret: ClientSecret) -> None:
         self._routes.keep_secret(secret)

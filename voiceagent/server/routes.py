@@ -50,18 +50,15 @@ from voiceagent.transports.realtime.http import (
     unknown_path,
 )
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
-from voiceagent.transports.realtime.sidebands.messages import (
-    FromClient,
-    Refused,
-    Relayed,
-    at_another_gateway,
-)
+from voiceagent.transports.realtime.sidebands.messages import Refused, Relayed, at_another_gateway
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
+from voiceagent.transports.relay import FromClient
 from voiceagent.transports.telephony.outbound.build import dialer_of
 from voiceagent.transports.telephony.outbound.dialer import Dialer, DialRules
 from voiceagent.transports.telephony.outbound.endpoint import OutboundEndpoint
 from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
 from voiceagent.transports.telephony.provider import Placement
+from voiceagent.transports.telephony.resuming import PhoneStreams
 from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.transports.webrtc.calls import WebRtcCalls
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
@@ -108,6 +105,9 @@ class WholeServer(Protocol):
     ) -> AsyncGenerator[Relayed, None]:
         """Attach to a call of another process of this server: see `Relay`."""
 
+    def phone_stream(self, name: str, messages: AsyncIterator[FromClient]) -> AsyncGenerator[Any, None]:
+        """Continue a phone call of another process of this server: see `resuming.Elsewhere`."""
+
 
 class Routes:
     """Routes and calls of one process. Raises ConfigError if the configuration is unusable."""
@@ -137,6 +137,7 @@ class Routes:
         rules = access_rules(config.server)
         self._gateway_url = config.cluster.gateway_url(os.environ, config.source)
         self.dialer = self._new_dialer()
+        self.phone_streams = PhoneStreams(server.phone_stream)
         self._phone_lines = self._phone_routes(rules)
         keys = accepted_keys(config.server, config.source, os.environ)
         self._admission = Admission(
@@ -192,6 +193,7 @@ class Routes:
                 self._agents.check_name,
                 self.dialer,
                 self._config.agent.connecting,
+                self.phone_streams,
             ),
         )
 

@@ -19,7 +19,8 @@ from voiceagent.server.status import TriageResult
 from voiceagent.telemetry.metric_table import new_counter
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.spans import Span
-from voiceagent.transports.realtime.sidebands.messages import FromClient, Relayed
+from voiceagent.transports.realtime.sidebands.messages import Relayed
+from voiceagent.transports.relay import FromClient
 from voiceagent.webhooks.message import WebhookEvent
 
 ANSWER_S = 2.0
@@ -124,6 +125,12 @@ class SupervisorClient:
     ) -> AsyncGenerator[Relayed, None]:
         """See `WholeServer`."""
         async with aclosing(self._connection.stream("sideband", asked, messages)) as values:
+            async for value in values:
+                yield value
+
+    async def phone_stream(self, name: str, messages: AsyncIterator[FromClient]) -> AsyncGenerator[Any, None]:
+        """See `WholeServer`."""
+        async with aclosing(self._connection.stream("phone_stream", name, messages)) as values:
             async for value in values:
                 yield value
 

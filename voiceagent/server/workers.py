@@ -42,7 +42,8 @@ from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
 from voiceagent.transports.limits import TransportLimits
-from voiceagent.transports.realtime.sidebands.messages import FromClient, Relayed, not_found
+from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
+from voiceagent.transports.relay import FromClient
 
 CONNECTIONS = 32
 """Maximum open connections; the oldest is closed beyond that."""
@@ -174,6 +175,7 @@ class Workers:
             "share_secret": single_answer(self.share_secret),
             "hang_up": single_answer(self.hang_up),
             "sideband": self.sideband,
+            "phone_stream": self.phone_stream,
         }
 
     async def _answer_synthesizer(self, _: None) -> SynthesizerFacts:
@@ -262,11 +264,25 @@ class Workers:
         self, asked: CallAsked, messages: AsyncIterator[FromClient]
     ) -> AsyncGenerator[Relayed, None]:
         """Attach to a call of one of the workers: see `WholeServer`."""
-        having = [worker for worker, has in (await self.pool.ask("has_call", asked, ANSWER_S)).items() if has]
+        relayed = self._relay("has_call", "sideband", asked, messages)
+        yield await anext(relayed, not_found(asked.call_id))
+        async for value in relayed:
+            yield value
+
+    def phone_stream(self, name: str, messages: AsyncIterator[FromClient]) -> AsyncGenerator[Any, None]:
+        """Continue a phone call of one of the workers: see `WholeServer`."""
+        return self._relay("has_phone_call", "phone_stream", name, messages)
+
+    async def _relay(
+        self, has: str, service: str, asked: Any, messages: AsyncIterator[FromClient]
+    ) -> AsyncGenerator[Any, None]:
+        """Relay a stream of this service to the worker whose service `has` returns True. Empty if there is
+        none.
+        """
+        having = [worker for worker, has_it in (await self.pool.ask(has, asked, ANSWER_S)).items() if has_it]
         if not having:
-            yield not_found(asked.call_id)
             return
-        async with aclosing(self.pool.stream(having[0], "sideband", asked, messages)) as values:
+        async with aclosing(self.pool.stream(having[0], service, asked, messages)) as values:
             async for value in values:
                 yield value
 

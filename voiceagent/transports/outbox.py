@@ -61,6 +61,11 @@ class Outbox(Generic[Content]):
         self._messages = deque(message for message in self._messages if not message.sound)
         self._bytes = sum(len(message.content) for message in self._messages)
 
+    def clear(self) -> None:
+        """Drop all unsent messages."""
+        self._messages.clear()
+        self._bytes = 0
+
     async def next(self) -> Content:
         """Return the next message. Implies that the previous one has been sent."""
         self._sending = False

@@ -7,26 +7,22 @@ agent's audio waits.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
 
 import structlog
 
 from voiceagent.session.call import Call
-from voiceagent.transports.connection import Disconnected, Wire
+from voiceagent.transports.connection import Wire
 from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.replaceable_wire import ReplaceableWire
 
 log = structlog.get_logger()
-
-Result = TypeVar("Result")
 
 MAX_RESUME_S = 30.0
 """Longest time that a call waits for its client."""
@@ -47,12 +43,8 @@ class _Sent:
     event: str
 
 
-class ResumableWire:
-    """A `Wire` whose connection may be replaced. resume_s: how long it waits for another one. on_lost,
-    on_resumed: called when it begins to wait, and when it goes on.
-    """
-
-    paces = True
+class ResumableWire(ReplaceableWire[str]):
+    """A `Wire` whose connection the client may replace. Arguments as for `ReplaceableWire`."""
 
     def __init__(
         self,
@@ -62,70 +54,16 @@ class ResumableWire:
         on_resumed: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._wire = wire
-        self._resume_s = resume_s
-        self._on_lost = on_lost
-        self._on_resumed = on_resumed
+        super().__init__(wire, resume_s, on_lost, on_resumed)
         self._clock = clock
         self._kept: deque[_Sent] = deque()
         self._kept_bytes = 0
-        self._connected = asyncio.Event()
-        self._connected.set()
-        self._left = asyncio.Event()  # set once `_wire` is no longer used
-        self._take: Callable[[str | bytes], None] | None = None
-        self._send_fast: Callable[[str], bool] | None = None
-
-    # ---- the `Wire` of the call's connection
-
-    async def open(self) -> None:
-        """See `Wire`."""
-        await self._wire.open()
-
-    async def receive(self) -> str | bytes:
-        """Return the next message. Wait for another connection if this one is lost."""
-        while True:
-            await self._until_connected()
-            left = self._left
-            try:
-                received = await _unless(left, self._wire.receive())
-                if received is not None:
-                    return received
-            except Disconnected as gone:
-                if left.is_set():
-                    continue
-                left.set()
-                if gone.end_code != "connection_lost":
-                    raise
-                self._lose(str(gone))
 
     async def send(self, message: str) -> None:
         """Send an event. If the connection is lost, the client gets it with those that are sent again."""
         await self._until_connected()
         self._keep(message)
-        # `receive` decides whether the connection is lost, or the client has hung up
-        with suppress(Disconnected):
-            await _unless(self._left, self._wire.send(message))
-
-    def open_fast_path(self, take: Callable[[str | bytes], None]) -> Callable[[str], bool] | None:
-        """See `Wire`."""
-        self._take = take
-        self._send_fast = self._wire.open_fast_path(take)
-        return self._send_now
-
-    def close_fast_path(self) -> None:
-        """See `Wire`."""
-        self._take = None
-        self._wire.close_fast_path()
-
-    async def close(self, code: int, reason: str) -> None:
-        """See `Wire`."""
-        await self._wire.close(code, reason)
-
-    def release(self) -> None:
-        """End `carry`: the call is over."""
-        self._left.set()
-
-    # ---- the connections
+        await self._send_on_wire(message)
 
     async def carry(self, wire: Wire[str], after: str) -> None:
         """Use this connection from now on, and return when it is no longer used.
@@ -136,61 +74,22 @@ class ResumableWire:
             NotKept: Events after it are no longer kept. Nothing has changed then.
         """
         missed = self._after(after) if after else []
-        former = self._wire
-        left = self._replace(wire)
-        try:
+
+        async def begin() -> Callable[[], None]:
             await wire.open()
             for event in missed:
                 await wire.send(event)
-        except Disconnected as gone:
-            if not left.is_set():
-                left.set()
-                log.info("connection_lost", reason=str(gone), wait_s=self._resume_s)
-            return
-        if left.is_set():  # by a newer connection
-            return
-        if self._take is not None:
-            self._send_fast = wire.open_fast_path(self._take)
-        self._connected.set()
-        log.info("connection_resumed", sent_again=len(missed))
-        self._on_resumed()
-        closing = asyncio.create_task(_close(former), name="close the former connection")
-        try:
-            await left.wait()
-        finally:
-            closing.cancel()
+            return partial(log.info, "connection_resumed", sent_again=len(missed))
+
+        await self._use(wire, begin)
 
     def check(self, after: str) -> None:
         """Raise NotKept if events after this one are no longer kept."""
         if after:
             self._after(after)
 
-    def _replace(self, wire: Wire[str]) -> asyncio.Event:
-        """Stop using the connection in use, and use this one. Return the event that it is left."""
-        before = self._wire
-        if not self._left.is_set():
-            self._left.set()
-            self._lose("the client connected again")
-        before.close_fast_path()
-        self._wire, self._left = wire, asyncio.Event()
-        return self._left
-
-    def _lose(self, reason: str) -> None:
-        self._connected.clear()
-        self._send_fast = None
-        log.info("connection_lost", reason=reason, wait_s=self._resume_s)
-        self._on_lost()
-
-    async def _until_connected(self) -> None:
-        try:
-            async with asyncio.timeout(self._resume_s):
-                await self._connected.wait()
-        except TimeoutError:
-            waited = f"the connection was lost, and the client did not come back in {self._resume_s:g} s"
-            raise Disconnected(waited, "connection_lost") from None
-
     def _send_now(self, message: str) -> bool:
-        if self._send_fast is None or not self._send_fast(message):
+        if not super()._send_now(message):
             return False
         self._keep(message)
         return True
@@ -231,20 +130,3 @@ def wanted_resume_s(given: str | None) -> float:
 def resumable(wire: Wire[str], resume_s: float, call: Call) -> ResumableWire:
     """Return the wire of a call whose audio waits while there is no connection."""
     return ResumableWire(wire, resume_s, partial(call.pause_output, True), partial(call.pause_output, False))
-
-
-async def _close(wire: Wire[str]) -> None:
-    with suppress(Disconnected):
-        await wire.close(1000, "the call was resumed on another connection")
-
-
-async def _unless(left: asyncio.Event, work: Coroutine[Any, Any, Result]) -> Result | None:
-    """Return the result of this work; None if its connection was left before, which may never end it."""
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(left.wait())
-    try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
-    finally:
-        for task in (working, leaving):
-            task.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)

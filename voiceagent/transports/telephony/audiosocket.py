@@ -196,7 +196,7 @@ class AudioSocketEndpoint:
         try:
             wire, limits = _TcpWire(reader, writer), self._limits
             connection = Connection(wire, client.outbox, call, 1000, limits, limits.max_phone_idle_s)
-            phone_call = PhoneCall(call_id, call, serializer, client, self._options, {}, connection.end)
+            phone_call = PhoneCall(call_id, call, client, self._options, {}, connection.end)
             await connection.run(phone_call, _send_silence(client))
         finally:
             writer.close()

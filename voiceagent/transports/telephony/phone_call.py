@@ -32,6 +32,7 @@ from voiceagent.transports.telephony.provider import Control
 from voiceagent.transports.telephony.stream.arrival import ReorderBuffer
 from voiceagent.transports.telephony.stream.keypad import InbandKeys
 from voiceagent.transports.telephony.stream.serializer import (
+    START_S,
     TRACEPARENT,
     KeyPressed,
     LineError,
@@ -48,8 +49,6 @@ from voiceagent.transports.telephony.stream.serializer import (
 
 log = structlog.get_logger()
 
-START_S = 10.0
-"""Timeout for the provider's start message."""
 MAX_PASSED_OVER = 16
 """Maximum number of reported errors and unknown events per call. Providers add events without breaking the
 protocol, but a call that keeps reporting errors is useless.
@@ -89,7 +88,6 @@ class PhoneCall:
         self,
         call_id: str,
         call: Call,
-        serializer: Serializer,
         client: PhoneClient,
         line: LineOptions,
         known: Mapping[str, str],
@@ -100,7 +98,6 @@ class PhoneCall:
         self._end = end
         self._log = log.bind(call=call_id, provider=line.provider)
         self._call = call
-        self._serializer = serializer
         self._client = client
         self._line = line
         self._known = known
@@ -125,7 +122,7 @@ class PhoneCall:
     def take(self, message: Message) -> None:
         """Handle a message from the provider. Invalid messages end the call."""
         try:
-            event = self._serializer.decode(message)
+            event = self._client.serializer.decode(message)
             if isinstance(event, Media):  # nearly every message
                 self._hear(event)
             else:
@@ -134,6 +131,16 @@ class PhoneCall:
             self._end(Ending(str(error), "invalid_message", 1002))
         except InputOverflow as overflow:
             self._end(Ending(str(overflow), "too_much_input", 1008))
+
+    def check_stream(self, started: Started) -> None:
+        """Raise ProtocolError unless another stream of this call can continue it: with the same formats."""
+        if started.input_format is not self._input_format or not self._started:
+            raise ProtocolError(f"the call's stream has the format {self._input_format.name}")
+
+    def use_stream(self, serializer: Serializer) -> int:
+        """Continue on another stream of the same call. Return the number of frames that were sent again."""
+        self._order.restart()
+        return self._client.use_stream(serializer)
 
     def close(self) -> None:
         """Cancel the timers, and the calls of colleagues who are no longer needed."""
@@ -158,7 +165,7 @@ class PhoneCall:
             except ControlError as error:
                 self._log.warning("hang_up_failed", reason=str(error))
         # also if the API failed: some providers hang up on a stream message
-        goodbye = self._serializer.hang_up()
+        goodbye = self._client.serializer.hang_up()
         if goodbye is not None:
             self._client.outbox.put(goodbye)
 

@@ -12,6 +12,7 @@ from voiceagent.conversation.latency import TurnReport
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.telephony.stream.marks import Marks, Played
 from voiceagent.transports.telephony.stream.serializer import Message, Serializer
+from voiceagent.transports.telephony.stream.unplayed import Unplayed
 
 log = structlog.get_logger()
 
@@ -22,8 +23,9 @@ class PhoneClient:
     def __init__(self, call_id: str, serializer: Serializer) -> None:
         self.outbox: Outbox[Message] = Outbox()
         self._log = log.bind(call=call_id)
-        self._serializer = serializer
+        self.serializer = serializer
         self._marks = Marks()
+        self._unplayed = Unplayed()
         self.on_other: Callable[[notify.Notification], None] | None = None
         """Receives the notifications that are not sent."""
         self.frames = 0
@@ -44,17 +46,19 @@ class PhoneClient:
         self.frames += 1
         self.fill(frame)
         if response_id:
+            self._unplayed.add_frame(frame)
             self._mark(self._marks.sent(response_id, len(frame)))
 
     def fill(self, frame: Samples) -> None:
         """Send audio that belongs to no response."""
-        self.outbox.put(self._serializer.media(frame), sound=True)
+        self.outbox.put(self.serializer.media(frame), sound=True)
 
     def clear(self) -> None:
         """Drop unplayed audio, here and at the provider."""
         self._marks.clear()
+        self._unplayed.clear()
         self.outbox.drop_sound()
-        message = self._serializer.clear()
+        message = self.serializer.clear()
         if message is not None:
             self.outbox.put(message)
 
@@ -63,9 +67,28 @@ class PhoneClient:
 
     def played(self, name: str) -> Played | None:
         """Return what a returned mark means; None for an unknown or outdated one."""
+        self._unplayed.played(name)
         return self._marks.played(name)
 
+    def use_stream(self, serializer: Serializer) -> int:
+        """Continue on another stream of the same call, which gets the audio again that was not played. Return
+        the number of its frames.
+        """
+        self.serializer = serializer
+        self.outbox.clear()  # made for the former stream
+        again = list(self._unplayed)
+        for sent in again:
+            message = serializer.mark(sent) if isinstance(sent, str) else serializer.media(sent)
+            if message is not None:
+                self.outbox.put(message, sound=True)
+        return sum(not isinstance(sent, str) for sent in again)
+
     def _mark(self, name: str | None) -> None:
-        message = self._serializer.mark(name) if name is not None else None
-        if message is not None:
+        if name is None:
+            return
+        message = self.serializer.mark(name)
+        if message is None:
+            self._unplayed.clear()
+        else:
+            self._unplayed.add_mark(name)
             self.outbox.put(message, sound=True)

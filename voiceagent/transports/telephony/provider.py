@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute
 
 from voiceagent.transports.telephony.control import CallControl
 from voiceagent.transports.telephony.outbound.dialer import Dialer
+from voiceagent.transports.telephony.resuming import PhoneStreams
 from voiceagent.transports.telephony.stream.serializer import Serializer, Started
 from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.section import Section
@@ -42,7 +43,7 @@ class Placement:
     """Choice of gateway and agent for a call. next_call: returns the URL of the gateway that takes the next
     call, None for this one; raises CallRefused. own_url: the URL of this gateway, if it has one. check_agent:
     raises CallRefused if no agent has the name at the end of the URL. dialer: of outbound calls; None for
-    none. connecting: see `LineOptions`.
+    none. connecting: see `LineOptions`. streams: those that another one can continue.
     """
 
     next_call: Callable[[], str | None] = lambda: None
@@ -50,6 +51,7 @@ class Placement:
     check_agent: Callable[[str], None] = any_agent
     dialer: Dialer | None = None
     connecting: str = ""
+    streams: PhoneStreams = field(default_factory=PhoneStreams)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.telephony.phone_call import LineOptions
 from voiceagent.transports.telephony.provider import Placement
-from voiceagent.transports.telephony.websocket import TelephonyEndpoint
+from voiceagent.transports.telephony.websocket import LINE_CALL, TelephonyEndpoint
 from voiceagent.transports.websocket import websocket_routes
 from voiceagent.validation.errors import problem
 
@@ -63,6 +63,8 @@ def telephony_routes(
             path = f"/telephony/{name}/outbound/{{call_id}}"
             streams += websocket_routes(path, endpoint.serve_outbound)
         for path in (f"/telephony/{name}", f"/telephony/{name}/{{agent}}"):
+            if line.trusts is not None:
+                streams += websocket_routes(f"{path}/calls/{{{LINE_CALL}}}", endpoint.serve)
             streams += websocket_routes(path, endpoint.serve, line.number_webhook)
         webhooks += line.webhooks
     return [*webhooks, *streams]

@@ -244,12 +244,15 @@ def _connect(
     """Return TwiML that connects the caller to a gateway's stream, with the parameters from, to, SIP headers,
     the URL's query and the trace.
 
-       again: let a call that lost its stream reconnect. Only for calls that are hung up over the API: others
-    would reconnect after a hang-up. Raise CallRefused.
+       again: let a call that lost its stream reconnect: its stream's URL names the call, so that the new one
+    continues it. Only for calls that are hung up over the API: others would reconnect after a hang-up. Raise
+    CallRefused.
     """
     parts = urlsplit(url)
     stream_url = websocket_url((next_call() or f"{parts.scheme}://{parts.netloc}") + parts.path)
     stream_url = stream_url.removesuffix(VOICE)
+    if again and "CallSid" in form:
+        stream_url += f"/calls/{quote(form['CallSid'][0], safe='')}"
     parameters = {name.lower(): form[name][0] for name in ("From", "To") if name in form}
     parameters |= {name: form[name][0] for name in form if name.startswith("SipHeader_")}
     parameters |= dict(parse_qsl(parts.query))

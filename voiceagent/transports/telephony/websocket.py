@@ -19,11 +19,16 @@ from voiceagent.transports.telephony.outbound.warm_transfer import Briefing
 from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import PhoneLine, Placement
+from voiceagent.transports.telephony.resuming import PhoneStream
 from voiceagent.transports.telephony.stream.public_url import websocket_url
+from voiceagent.transports.telephony.stream.serializer import Message
 from voiceagent.transports.telephony.webhook import requested_url
 from voiceagent.transports.websocket import WebSocketWire, address_of
 
 log = structlog.get_logger()
+
+LINE_CALL = "line_call"
+"""Parameter of the URL: the call's id at its provider, or any other text that only this call has."""
 
 
 def with_plus(parameters: Mapping[str, str]) -> dict[str, str]:
@@ -65,11 +70,12 @@ class TelephonyEndpoint:
         self._rules = rules
         self._check_agent = placement.check_agent
         self._dialer = placement.dialer
+        self._streams = placement.streams
 
     async def serve(self, websocket: WebSocket) -> None:
         """Serve one connection, from its handshake to the end of its call: the endpoint of a
-        `WebSocketRoute`. `outbound_call` in the query is the id of an outbound call, from lines whose
-        connections all have one path.
+        `WebSocketRoute`. From lines whose connections all have one path, `outbound_call` in the query is
+        the id of an outbound call, and `line_call` that of a call which another stream may continue.
         """
         if (call_id := websocket.query_params.get("outbound_call")) is not None:
             await self._serve_outbound(websocket, call_id)
@@ -80,7 +86,11 @@ class TelephonyEndpoint:
             return
         # Some providers strip the query of a URL.
         known = with_plus(websocket.query_params) | websocket.path_params
-        await self._serve_call(websocket, new_id("call"), known, self._options)
+        line_call = known.pop(LINE_CALL, "")
+        # without a key, anyone could take a call over
+        name = f"{self._options.provider}/{line_call}" if line_call and self._line.trusts is not None else ""
+        if not name or not await self._streams.resume(WebSocketWire(websocket), name):
+            await self._serve_call(websocket, new_id("call"), known, self._options, name)
 
     async def serve_outbound(self, websocket: WebSocket) -> None:
         """Serve the stream of an outbound call that was answered: its path ends with the call's id."""
@@ -105,10 +115,15 @@ class TelephonyEndpoint:
             await self._dialer.end_stream(call_id)
 
     async def _serve_call(
-        self, websocket: WebSocket, call_id: str, known: Mapping[str, str], options: LineOptions
+        self,
+        websocket: WebSocket,
+        call_id: str,
+        known: Mapping[str, str],
+        options: LineOptions,
+        name: str = "",
     ) -> None:
-        serializer = self._line.new_serializer()
-        client = PhoneClient(call_id, serializer)
+        """Serve a call. name: of its stream, if another one can continue it."""
+        client = PhoneClient(call_id, self._line.new_serializer())
         try:
             if "agent" in websocket.path_params:
                 self._check_agent(websocket.path_params["agent"])
@@ -119,10 +134,18 @@ class TelephonyEndpoint:
             await websocket.send_denial_response(answer)
             return
         call.join_trace(websocket.headers.get("traceparent", ""))
-        connection = Connection(
-            WebSocketWire(websocket), client.outbox, call, 1000, self._limits, self._limits.max_phone_idle_s
+        wire = WebSocketWire(websocket)
+        stream = PhoneStream(wire, call, self._line.new_serializer) if name else None
+        connection: Connection[Message] = Connection(
+            stream or wire, client.outbox, call, 1000, self._limits, self._limits.max_phone_idle_s
         )
-        await connection.run(PhoneCall(call_id, call, serializer, client, options, known, connection.end))
+        handler = PhoneCall(call_id, call, client, options, known, connection.end)
+        if stream is None:
+            await connection.run(handler)
+            return
+        stream.phone_call = handler
+        with self._streams.running(name, stream):
+            await connection.run(handler)
 
     async def _refuse(self, websocket: WebSocket, why: str) -> None:
         log.warning("handshake_refused", provider=self._options.provider, reason=why)

@@ -18,7 +18,7 @@ from voiceagent.access.auth import ApiKeys
 from voiceagent.conversation import notifications as notify
 from voiceagent.transports.realtime import resuming
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
-from voiceagent.transports.realtime.sidebands.messages import Accepted, Closed, FromClient
+from voiceagent.transports.relay import Accepted, Closed, FromClient
 
 
 async def received(websocket: ClientConnection) -> dict[str, Any]:

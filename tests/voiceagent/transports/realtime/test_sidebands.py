@@ -19,14 +19,8 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
-from voiceagent.transports.realtime.sidebands.messages import (
-    Accepted,
-    Closed,
-    FromClient,
-    Refused,
-    Relayed,
-    at_another_gateway,
-)
+from voiceagent.transports.realtime.sidebands.messages import Refused, Relayed, at_another_gateway
+from voiceagent.transports.relay import Accepted, Closed, FromClient
 
 APPEND = {"type": "input_audio_buffer.append", "audio": "AAAAAAAA"}
 

@@ -20,67 +20,10 @@ from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.http import deny
 from voiceagent.transports.realtime.resuming import NotKept, ResumableWire
-from voiceagent.transports.realtime.sidebands.messages import (
-    Accepted,
-    Closed,
-    FromClient,
-    Refused,
-    Relay,
-    Relayed,
-    not_found,
-)
+from voiceagent.transports.realtime.sidebands.messages import Refused, Relay, Relayed, not_found
 from voiceagent.transports.realtime.sidebands.sideband import Sideband
-from voiceagent.transports.websocket import ABNORMAL_CLOSURE, WebSocketWire
-
-MAX_QUEUED = 16
-"""Maximum number of events queued for the stream; more wait in the outbox, which is bounded."""
-
-
-class StreamWire:
-    """A `Wire`. messages: from the client; their end means that the client has disconnected."""
-
-    paces = True
-
-    def __init__(self, messages: AsyncIterator[FromClient]) -> None:
-        self._messages = messages
-        self._sent: asyncio.Queue[Relayed | None] = asyncio.Queue(MAX_QUEUED)
-
-    async def sent(self) -> AsyncGenerator[Relayed, None]:
-        """Yield the sent values, until `end`."""
-        while (value := await self._sent.get()) is not None:
-            yield value
-
-    async def end(self) -> None:
-        """Finish the stream: `sent` returns."""
-        await self._sent.put(None)
-
-    async def open(self) -> None:
-        """Do nothing: the stream is open."""
-
-    async def receive(self) -> str | bytes:
-        """Return the client's next message."""
-        async for message in self._messages:
-            if not isinstance(message, Closed):
-                return message
-            lost = message.code == ABNORMAL_CLOSURE
-            raise Disconnected(message.reason, "connection_lost" if lost else "caller_hung_up")
-        raise Disconnected("the client left")
-
-    async def send(self, message: str) -> None:
-        """Send an event. Waits while the queue to the other process is full."""
-        await self._sent.put(message)
-
-    def open_fast_path(self, take: Callable[[str | bytes], None]) -> Callable[[str], bool] | None:
-        """Return None: there is no fast path."""
-        return None
-
-    def close_fast_path(self) -> None:
-        """Do nothing: there is no fast path."""
-
-    async def close(self, code: int, reason: str) -> None:
-        """Make the other process close the connection."""
-        await self._sent.put(Closed(code, reason))
-
+from voiceagent.transports.relay import Accepted, FromClient, StreamWire, client_messages, send_values
+from voiceagent.transports.websocket import WebSocketWire
 
 log = structlog.get_logger()
 
@@ -240,18 +183,9 @@ class Sidebands:
         """Relay a connection's messages to the process that has the call, and the events back."""
         accepted = asyncio.Event()
 
-        async def messages() -> AsyncIterator[FromClient]:
-            await accepted.wait()
-            try:
-                while True:
-                    yield await wire.receive()
-            except Disconnected as gone:
-                lost = gone.end_code == "connection_lost"
-                yield Closed(ABNORMAL_CLOSURE if lost else 1000, str(gone))
-
         with suppress(Disconnected):
             try:
-                async with aclosing(self._elsewhere(asked, messages())) as values:
+                async with aclosing(self._elsewhere(asked, client_messages(wire, accepted))) as values:
                     first = await anext(values, None)
                     if not isinstance(first, Accepted):
                         await _deny(
@@ -260,7 +194,7 @@ class Sidebands:
                         return
                     await wire.open()
                     accepted.set()
-                    await _send(wire, values)
+                    await send_values(wire, values)
             except RpcError as error:
                 log.warning("sideband_lost", call=asked.call_id[:80], reason=str(error))
                 if accepted.is_set():
@@ -277,11 +211,3 @@ async def _deny(websocket: WebSocket, refused: Refused) -> None:
 
 def _not_kept(error: NotKept) -> Refused:
     return Refused(409, "events_not_kept", str(error))
-
-
-async def _send(wire: WebSocketWire, values: AsyncIterator[Relayed]) -> None:
-    async for value in values:
-        if isinstance(value, Closed):
-            await wire.close(value.code, value.reason)
-        elif isinstance(value, str):
-            await wire.send(value)

@@ -10,11 +10,8 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from voiceagent.access.access_control import CallAsked
+from voiceagent.transports.relay import Accepted, Closed, FromClient
 from voiceagent.validation.shorten import shorten
-
-
-class Accepted(NamedTuple):
-    """The sideband is attached: events follow, each as JSON text."""
 
 
 class Refused(NamedTuple):
@@ -26,21 +23,11 @@ class Refused(NamedTuple):
     location: str = ""
 
 
-class Closed(NamedTuple):
-    """The connection ends, with this WebSocket close code."""
-
-    code: int
-    reason: str
-
-
 LIVE_PREFIX = "live_"
 """Prefix of the ids of Live sessions; their sidebands speak the Live API."""
 
 Relayed = Accepted | Refused | Closed | str
 """Values of a relayed sideband: first `Accepted` or `Refused`, then events, last `Closed`."""
-
-FromClient = str | bytes | Closed
-"""A message of the client, or at last the end of its connection."""
 
 Relay = Callable[[CallAsked, AsyncIterator[FromClient]], AsyncGenerator[Relayed, None]]
 """Function that attaches to a call of another process, or resumes it; the iterator yields what the client

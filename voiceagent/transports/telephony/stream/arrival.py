@@ -18,6 +18,11 @@ class ReorderBuffer:
         self._waiting: dict[int, bytes] = {}
         self.dropped = 0
 
+    def restart(self) -> None:
+        """Expect the first message of another stream."""
+        self._next = 1
+        self._waiting.clear()
+
     def push(self, number: int, payload: bytes) -> list[bytes]:
         """Add a message. Return the payloads that are now in order."""
         if number < self._next or number in self._waiting:

@@ -13,6 +13,9 @@ DIGITS = tuple("0123456789*#ABCD")
 TRACEPARENT = "traceparent"
 """Header of W3C Trace Context, and the stream parameter that carries it over from the webhook."""
 
+START_S = 10.0
+"""Timeout for the provider's start message."""
+
 
 class ProtocolError(Exception):
     """An invalid message; the text names the field, its value and the allowed ones."""

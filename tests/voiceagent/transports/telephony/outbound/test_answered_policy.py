@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from greetings import HELD_BACK, KNOWN, LOOKED_AT, Row
+from greetings import HELD_BACK, KNOWN, LATER, LOOKED_AT, Row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +28,11 @@ def test_a_known_greeting_is_recognized(kind: AnsweredBy, length_s: float, words
 
 @pytest.mark.parametrize(
     ("greetings", "right", "person_or_machine"),
-    [pytest.param(LOOKED_AT, 95, 96, id="looked at"), pytest.param(HELD_BACK, 34, 38, id="held back")],
+    [
+        pytest.param(LOOKED_AT, 95, 96, id="looked at"),
+        pytest.param(HELD_BACK, 34, 38, id="held back"),
+        pytest.param(LATER, 97, 99, id="later"),
+    ],
 )
 def test_greetings_are_recognized_as_often_as_measured(
     greetings: tuple[Row, ...], right: int, person_or_machine: int

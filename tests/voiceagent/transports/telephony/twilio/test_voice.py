@@ -102,6 +102,14 @@ async def test_a_call_whose_gateway_is_lost_asks_again(query, again):
     assert (connect.tag, redirect.tag, redirect.text) == ("Connect", "Redirect", url + again)
 
 
+@pytest.mark.parametrize("agent", ["", "/shop"])
+async def test_the_stream_of_a_call_that_may_ask_again_names_the_call(agent):
+    public = {"public_url": "https://agent.example", "twilio": KEY}
+    url = f"https://agent.example/telephony/twilio{agent}/voice"
+    _, answer = await ask(public, headers=signed(url=url), line=f"twilio{agent}")
+    assert f'url="wss://agent.example/telephony/twilio{agent}/calls/CA1"' in answer.text
+
+
 @pytest.mark.parametrize(("table", "query"), [(KEY, "?retry=3"), (KEY, "?retry=-1"), ({"open": True}, "")])
 async def test_a_call_asks_no_more_where_it_did_or_cannot_be_hung_up(table, query):
     url = "https://agent.example/telephony/twilio/voice" + query

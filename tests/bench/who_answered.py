@@ -1,0 +1,133 @@
+"""Measure who answered an outbound call by sound: synthetic voices over a telephone, the demo's recognizer.
+
+python tests/bench/who_answered.py ENGINE=VOICE... [--every=2]
+
+ENGINE=VOICE is as for `captured_values.py`. The greetings are `tests/support/greetings_later.tsv`, one in
+`--every` of them, each in the next of the voices, at 8 kHz in mu-law, at the pace of real time. Printed are
+the greetings that were taken for another kind, how many were right, and how long after the greeting's end a
+person was known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import aclosing
+from itertools import cycle
+from pathlib import Path
+from statistics import median, quantiles
+
+import numpy as np
+from captured_values import build
+
+from audio.pcm import AudioFormat, Samples, decode, encode
+from audio.recognizers.moonshine import MoonshineRecognizer
+from audio.resample import resample
+from audio.synthesizers import Synthesizer, speak_with
+from audio.synthesizers.voices import USUAL_SETTINGS
+from llmcore.policies.load_shedding import LoadShedder
+from voiceagent.config import default_config
+from voiceagent.config.tables import load
+from voiceagent.conversation import events as ev
+from voiceagent.engines.engines import Engines
+from voiceagent.engines.silent import SilentSynthesizer
+from voiceagent.server.startup import compose
+from voiceagent.session.services import Services
+from voiceagent.session.session import Session
+from voiceagent.telemetry.metrics import Metrics
+from voiceagent.transports.telephony.outbound.greeting_listener import GreetingListener
+from voiceagent.transports.telephony.phone_call import phone_settings
+from voiceagent.transports.telephony.phone_client import PhoneClient
+from voiceagent.transports.telephony.stream.serializer import Started
+from voiceagent.transports.telephony.twilio import TwilioSerializer
+
+GREETINGS = Path(__file__).parents[1] / "support/greetings_later.tsv"
+RATE_HZ = 8_000
+FRAME = 160
+BEFORE_S, AFTER_S = 0.5, 4.0
+MAX_WAIT_S = 1.2
+QUIET = 300
+"""Loudness under which a sample is silence: the greeting ends with the last louder one."""
+
+
+class NoLlm:
+    """Is never asked: the greeting's turns are claimed."""
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+async def over_the_telephone(voice: Synthesizer, words: str) -> Samples:
+    """Return a greeting as a telephone transmits it, without the silence at its ends."""
+    async with aclosing(speak_with(voice, words, USUAL_SETTINGS)) as speeches:
+        spoken = np.concatenate([speech.samples async for speech in speeches])
+    samples = resample(spoken, voice.rate_hz, RATE_HZ)
+    loud = np.flatnonzero(np.abs(samples.astype(np.int32)) > QUIET)
+    return decode(encode(samples[loud[0] : loud[-1] + 1], AudioFormat.PCMU), AudioFormat.PCMU)
+
+
+async def decided(services: Services, samples: Samples) -> tuple[str, float]:
+    """Return the kind, and the seconds from the greeting's end until it was known; below 0 before it."""
+    loop = asyncio.get_running_loop()
+    client = PhoneClient("call", TwilioSerializer())
+    call = Session("call", services, services.settings, client)
+    listener = GreetingListener("call")
+    client.on_other = listener.on_notification
+    started = Started("line", AudioFormat.PCMU, AudioFormat.PCMU)
+    call.handle(ev.SettingsChanged(phone_settings(call.settings, started)))
+    call.begin(greet=False)
+    call.post(ev.TurnsClaimed(True))
+    listener.start()
+    whole = np.pad(samples, (round(BEFORE_S * RATE_HZ), round(AFTER_S * RATE_HZ)))
+    begun_s = loop.time()
+    kind = asyncio.create_task(listener.kind())
+    for number, begin in enumerate(range(0, len(whole) - FRAME + 1, FRAME)):
+        await asyncio.sleep(max(0.0, begun_s + number * FRAME / RATE_HZ - loop.time()))
+        frame = whole[begin : begin + FRAME]
+        call.hear(frame)
+        listener.push_audio(frame, RATE_HZ)
+        if kind.done():
+            break
+    known_s = loop.time() - begun_s - BEFORE_S - len(samples) / RATE_HZ
+    listener.close()
+    await call.close("measured")
+    return kind.result() or "none" if kind.done() else "none", known_s
+
+
+async def main(voices: list[str], every: int) -> None:
+    """Print what was wrong, and the counts."""
+    engines = Engines(MoonshineRecognizer(), NoLlm(), SilentSynthesizer())  # type: ignore[arg-type]
+    await engines.recognizer.start()
+    services = await compose(load(default_config()), engines, Metrics(), LoadShedder())
+    synthesizers = [build(voice) for voice in voices]
+    for synthesizer in synthesizers:
+        await synthesizer.start()
+    right = person_or_machine = 0
+    waits_s: list[float] = []
+    rows = [line.split("\t") for line in GREETINGS.read_text().splitlines()[1::every]]
+    for (kind, _, words), voice, name in zip(rows, cycle(synthesizers), cycle(voices), strict=False):
+        found, known_s = await decided(services, await over_the_telephone(voice, words))
+        right += found == kind
+        person_or_machine += (found == "person") == (kind == "person")
+        if found != kind:
+            print(f"{kind} -> {found}, {name.partition('=')[0]}: {words}")
+        if kind == found == "person":
+            waits_s.append(known_s)
+            if known_s > MAX_WAIT_S:
+                print(f"known after {known_s:.2f} s, {name.partition('=')[0]}: {words}")
+    print(f"{len(rows)} greetings: kind {right}, person or machine {person_or_machine}")
+    print(
+        f"{len(waits_s)} persons known after {median(waits_s):.2f} s (median), "
+        f"{quantiles(waits_s, n=10)[-1]:.2f} s (90 %), {max(waits_s):.2f} s (most); "
+        f"{sum(wait_s > MAX_WAIT_S for wait_s in waits_s)} over {MAX_WAIT_S} s"
+    )
+    for synthesizer in synthesizers:
+        await synthesizer.close()
+    await engines.recognizer.close()
+
+
+if __name__ == "__main__":
+    given = [one for one in sys.argv[1:] if not one.startswith("--")]
+    apart = [int(one.partition("=")[2]) for one in sys.argv[1:] if one.startswith("--every=")]
+    asyncio.run(main(given, apart[0] if apart else 1))
