@@ -35,8 +35,8 @@ from voiceagent.server.startup import compose
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
+from voiceagent.transports.telephony.call_start import phone_settings
 from voiceagent.transports.telephony.outbound.greeting_listener import GreetingListener
-from voiceagent.transports.telephony.phone_call import phone_settings
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.stream.serializer import Started
 from voiceagent.transports.telephony.twilio import TwilioSerializer
