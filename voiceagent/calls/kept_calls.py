@@ -46,6 +46,7 @@ class KeptCalls:
     def start(self) -> None:
         """Start writing."""
         self._writer.start()
+        self._store.expect_upgrade()
         self._archiver.start()
 
     def keep(self, call_id: str, settings: CallSettings, policy: TurnPolicy, rate_hz: int) -> KeptCall:

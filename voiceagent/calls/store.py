@@ -62,6 +62,8 @@ class CallStore:
             self._engine = sa.create_engine(parsed, connect_args=waiting, pool_pre_ping=True)
         except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError) as error:
             raise StoreError(f"{url!r} is no database that can be used here: {error}") from error
+        self._upgraded = threading.Event()
+        self._upgraded.set()
         self._file: Path | None = None
         if parsed.get_backend_name() == "sqlite":
             self._file = Path(parsed.database or "")
@@ -80,12 +82,22 @@ class CallStore:
             self._engine.dispose()
         return gone
 
+    def expect_upgrade(self) -> None:
+        """Make other threads wait for the next `upgrade`: a new database has no tables before it."""
+        self._upgraded.clear()
+
     def upgrade(self) -> None:
         """Migrate the database to the newest schema."""
+        try:
+            self._upgrade()
+        finally:
+            self._upgraded.set()
+
+    def _upgrade(self) -> None:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # it logs all its plugins at every start
         config = AlembicConfig()
         config.set_main_option("script_location", str(MIGRATIONS))
-        with _UPGRADING, self._begin() as connection:
+        with _UPGRADING, _Transaction(self._engine) as connection:
             config.attributes["connection"] = connection
             connection.exec_driver_sql(_ALONE[connection.dialect.name])
             try:
@@ -180,6 +192,8 @@ class CallStore:
             connection.execute(table.delete().where(table.c.call_id.in_(call_ids)))
 
     def _begin(self) -> _Transaction:
+        if not self._upgraded.wait(CONNECT_S):
+            raise StoreError("the database is being prepared")
         return _Transaction(self._engine)
 
 

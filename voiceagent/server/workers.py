@@ -265,7 +265,9 @@ class Workers:
     ) -> AsyncGenerator[Relayed, None]:
         """Attach to a call of one of the workers: see `WholeServer`."""
         relayed = self._relay("has_call", "sideband", asked, messages)
-        yield await anext(relayed, not_found(asked.call_id))
+        # a tuple as the default of `anext` is a SystemError before Python 3.12.9 (gh-128078)
+        first = await anext(relayed, None)
+        yield not_found(asked.call_id) if first is None else first
         async for value in relayed:
             yield value
 

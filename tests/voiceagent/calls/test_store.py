@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
@@ -63,6 +64,16 @@ def store(url: str) -> Iterator[CallStore]:
     yield store
     for call in store.newest():
         store.delete(call.call_id)
+    store.close()
+
+
+def test_who_reads_a_new_database_before_its_tables_exist_waits_for_them(tmp_path: Path) -> None:
+    store = CallStore(sqlite_url(tmp_path))
+    store.expect_upgrade()
+    with ThreadPoolExecutor() as readers:
+        asked = readers.submit(store.newest)
+        store.upgrade()
+        assert asked.result() == []
     store.close()
 
 
