@@ -58,7 +58,7 @@ class HttpClient(Protocol):
 
 Client = TypeVar("Client", bound=HttpClient)
 
-NO_LIST_STATUSES = frozenset({404, 405, 500, 501})
+_NO_LIST_STATUSES = frozenset({404, 405, 500, 501})
 """Statuses of a server that is up without a list of models: `transformers serve` fails at it (500) where its
 cache folder is missing.
 """
@@ -283,7 +283,7 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
         except AttemptFailed as failure:
             if failure.status in (401, 403):
                 raise AttemptFailed(f"{failure}{self.key_advice}", failure.status) from failure
-            if failure.status not in NO_LIST_STATUSES:
+            if failure.status not in _NO_LIST_STATUSES:
                 raise
             log.info("no list of models: %s", failure)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any, NamedTuple
 
 from voiceagent.transports.connection import Disconnected
@@ -74,6 +74,30 @@ class StreamWire:
     async def close(self, code: int, reason: str) -> None:
         """Make the other process close the connection."""
         await self._sent.put(Closed(code, reason))
+
+
+async def serve_relayed(
+    messages: AsyncIterator[FromClient], carry: Callable[[StreamWire], Awaitable[None]], name: str
+) -> AsyncGenerator[Any, None]:
+    """Take a connection of another process: yield `Accepted`, and then what `carry` sends on it. name: of the
+    task that runs `carry`.
+    """
+    wire = StreamWire(messages)
+
+    async def run() -> None:
+        try:
+            await carry(wire)
+        finally:
+            await wire.end()
+
+    yield Accepted()
+    carrying = asyncio.create_task(run(), name=name)
+    try:
+        async for value in wire.sent():
+            yield value
+    finally:
+        carrying.cancel()
+        await asyncio.wait([carrying])
 
 
 async def client_messages(wire: WebSocketWire, accepted: asyncio.Event) -> AsyncIterator[FromClient]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -54,21 +53,6 @@ REFUSALS = {
     ),
     "groq": (413, {"message": "Please reduce the length of the messages or completion."}),
 }
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[QuirkyServer]:
-    server = QuirkyServer()
-    async with server.serving():
-        yield server
-
-
-@pytest.fixture
-async def llm(server: QuirkyServer) -> AsyncIterator[OpenAILlm]:
-    engine = OpenAILlm("tiny", server.address, api_key_env="", retries=0)
-    await engine.start()
-    yield engine
-    await engine.close()
 
 
 def up_to(characters: int, refusal: Answer) -> Answer:

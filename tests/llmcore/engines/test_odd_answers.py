@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -18,21 +17,6 @@ from llmcore.engines.openai_engine import OpenAILlm
 ASK = Request((Message("user", "Hello"),), (Tool("weather", "Tells the weather."),), stop=("###",))
 HI = chunk({"content": "Hi."}, "stop")
 CALL = {"id": "a", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[QuirkyServer]:
-    server = QuirkyServer()
-    async with server.serving():
-        yield server
-
-
-@pytest.fixture
-async def llm(server: QuirkyServer) -> AsyncIterator[OpenAILlm]:
-    engine = OpenAILlm("tiny", server.address, api_key_env="", retries=0)
-    await engine.start()
-    yield engine
-    await engine.close()
 
 
 async def read(llm: OpenAILlm) -> list[Delta]:

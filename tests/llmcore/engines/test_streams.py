@@ -41,13 +41,6 @@ UNOPENED = "The caller wants a table.\n</think>\n\nYour table is booked."
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[QuirkyServer]:
-    server = QuirkyServer()
-    async with server.serving():
-        yield server
-
-
-@pytest.fixture
 async def llm(server: QuirkyServer) -> AsyncIterator[OpenAILlm]:
     engine = OpenAILlm("tiny", server.address, api_key_env="", backoff_s=0.0)
     await engine.start()

@@ -18,7 +18,13 @@ import structlog
 from voiceagent.processes.messages import RpcError
 from voiceagent.session.call import Call
 from voiceagent.transports.connection import Disconnected, Wire
-from voiceagent.transports.relay import Accepted, FromClient, StreamWire, client_messages, send_values
+from voiceagent.transports.relay import (
+    Accepted,
+    FromClient,
+    client_messages,
+    send_values,
+    serve_relayed,
+)
 from voiceagent.transports.replaceable_wire import ReplaceableWire
 from voiceagent.transports.telephony.stream.serializer import (
     START_S,
@@ -156,19 +162,6 @@ class PhoneStreams:
         stream = self._streams.get(name)
         if stream is None:
             return
-        wire = StreamWire(messages)
-
-        async def carry() -> None:
-            try:
-                await stream.carry(wire)
-            finally:
-                await wire.end()
-
-        yield Accepted()
-        carrying = asyncio.create_task(carry(), name="phone stream")
-        try:
-            async for value in wire.sent():
+        async with aclosing(serve_relayed(messages, stream.carry, "phone stream")) as values:
+            async for value in values:
                 yield value
-        finally:
-            carrying.cancel()
-            await asyncio.wait([carrying])

@@ -244,7 +244,7 @@ def _connect(
     """Return TwiML that connects the caller to a gateway's stream, with the parameters from, to, SIP headers,
     the URL's query and the trace.
 
-       again: let a call that lost its stream reconnect: its stream's URL names the call, so that the new one
+    again: let a call that lost its stream reconnect: its stream's URL names the call, so that the new one
     continues it. Only for calls that are hung up over the API: others would reconnect after a hang-up. Raise
     CallRefused.
     """

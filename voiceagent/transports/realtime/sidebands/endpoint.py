@@ -22,7 +22,14 @@ from voiceagent.transports.realtime.http import deny
 from voiceagent.transports.realtime.resuming import NotKept, ResumableWire
 from voiceagent.transports.realtime.sidebands.messages import Refused, Relay, Relayed, not_found
 from voiceagent.transports.realtime.sidebands.sideband import Sideband
-from voiceagent.transports.relay import Accepted, FromClient, StreamWire, client_messages, send_values
+from voiceagent.transports.relay import (
+    Accepted,
+    FromClient,
+    StreamWire,
+    client_messages,
+    send_values,
+    serve_relayed,
+)
 from voiceagent.transports.websocket import WebSocketWire
 
 log = structlog.get_logger()
@@ -123,25 +130,16 @@ class Sidebands:
         if isinstance(attached, Refused):
             yield attached
             return
-        wire = StreamWire(messages)
 
-        async def carry() -> None:
-            try:
-                if isinstance(attached, ResumableWire):
-                    await attached.carry(wire, asked.after or "")
-                else:
-                    await self._carry(wire, attached)
-            finally:
-                await wire.end()
+        async def carry(wire: StreamWire) -> None:
+            if isinstance(attached, ResumableWire):
+                await attached.carry(wire, asked.after or "")
+            else:
+                await self._carry(wire, attached)
 
-        yield Accepted()
-        carrying = asyncio.create_task(carry(), name="sideband")
-        try:
-            async for value in wire.sent():
+        async with aclosing(serve_relayed(messages, carry, "sideband")) as values:
+            async for value in values:
                 yield value
-        finally:
-            carrying.cancel()
-            await asyncio.wait([carrying])
 
     def _attach(self, asked: CallAsked) -> Attached | Refused:
         opened = self._find(asked.call_id)

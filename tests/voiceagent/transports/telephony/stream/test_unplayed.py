@@ -45,7 +45,7 @@ def test_cleared_audio_is_not_kept() -> None:
     assert kept(unplayed) == []
 
 
-@given(st.lists(st.integers(1, MAX_SAMPLES // 4), max_size=20))
+@given(st.lists(st.integers(MAX_SAMPLES // 8, MAX_SAMPLES // 4), max_size=20))
 def test_the_newest_audio_is_kept_up_to_the_limit(lengths: list[int]) -> None:
     unplayed = Unplayed()
     for value, length in enumerate(lengths):
