@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from audio.synthesizers import known_voices
-from llmcore.policies.admission import Refusal
 from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import accepted_keys, access_rules
 from voiceagent.access.calls import Calls
@@ -24,6 +20,7 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.requester import AccessRules
 from voiceagent.access.slots import Slots
 from voiceagent.agents.load import load_agents
+from voiceagent.cluster.placing import GatewayReport
 from voiceagent.cluster.redis_keys import CallControl
 from voiceagent.config.tables import Config
 from voiceagent.server.call_opener import CallOpener
@@ -32,10 +29,11 @@ from voiceagent.server.kept_calls import calls_routes, find_session, kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.sharing import Gateway, shared_state
 from voiceagent.server.startup import webhook_sender
-from voiceagent.server.status import TriageResult
+from voiceagent.server.status_routes import StatusRoutes
+from voiceagent.server.whole_server import WholeServer
 from voiceagent.session.call import CallRefused
 from voiceagent.session.services import Services
-from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
+from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.live.forks import Forks
 from voiceagent.transports.live.http import live_routes
 from voiceagent.transports.live.sessions import LiveOptions, LiveSessions
@@ -63,50 +61,8 @@ from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.transports.webrtc.calls import WebRtcCalls
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
-from voiceagent.transports.websocket import address_of, websocket_routes
-from voiceagent.triage.page import POLICY, as_json, as_page
+from voiceagent.transports.websocket import websocket_routes
 from voiceagent.upstream.connection import Upstream
-
-SERVING = ("ready", "degraded")
-"""Health states in which calls are accepted."""
-
-FOR_OWNERS = "this is for holders of an API key (server.api_keys_env)"
-
-
-class WholeServer(Protocol):
-    """The whole server as routes need it, in one process or in many."""
-
-    def refusal(self, calls: int, answered: int | None) -> Refusal | None:
-        """Return a refusal if one more call besides `calls` others would not be served in time, and count it.
-
-        answered: number of the other calls that the LLM answers; None if this call only transcribes.
-        """
-
-    async def health(self) -> dict[str, Any]:
-        """Return the body of `GET /health`."""
-
-    async def load(self) -> dict[str, Any]:
-        """Return the body of `GET /load`."""
-
-    async def metrics_page(self) -> bytes:
-        """Return the page for Prometheus."""
-
-    async def triage(self) -> TriageResult:
-        """Return the diagnosis of slow calls."""
-
-    async def share_secret(self, secret: ClientSecret) -> None:
-        """Make a client secret known to all processes that accept calls."""
-
-    async def hang_up(self, asked: CallAsked) -> bool:
-        """End a call of another process of this server. Return True if one had it."""
-
-    def sideband(
-        self, asked: CallAsked, messages: AsyncIterator[FromClient]
-    ) -> AsyncGenerator[Relayed, None]:
-        """Attach to a call of another process of this server: see `Relay`."""
-
-    def phone_stream(self, name: str, messages: AsyncIterator[FromClient]) -> AsyncGenerator[Any, None]:
-        """Continue a phone call of another process of this server: see `resuming.Elsewhere`."""
 
 
 class Routes:
@@ -203,6 +159,7 @@ class Routes:
             self.calls.open, self.calls.open_transcription, self._admission, self.sidebands, self._limits
         )
         secrets = SecretsEndpoint(self._admission, self._settings, self._share_secret, self._limits)
+        status = StatusRoutes(self._server, self._admission, self._choices, self._gateways)
         page = Page()
         api = [
             Route("/calls", answering(self.webrtc.call), methods=["POST"]),
@@ -212,12 +169,7 @@ class Routes:
         return Starlette(
             middleware=[Middleware(SingleSlashes)],
             routes=[
-                Route("/health", self._health),
-                Route("/load", self._load),
-                Route("/gateways", self._gateways),
-                Route("/metrics", self._metrics_page),
-                Route("/triage", self._triage_page),
-                Route("/triage.json", self._triage_json),
+                *status.routes(),
                 *websocket_routes("/v1/realtime", realtime.serve),
                 # before those of kept calls, which answer for all of /v1/calls where none are kept
                 *OutboundEndpoint(self.dialer, self._admission).routes(),
@@ -336,12 +288,8 @@ class Routes:
         if self.shared is not None:
             self.shared.calls_changed()
 
-    async def _health(self, request: Request) -> Response:
-        health = await self._server.health()
-        status = 200 if health["status"] in SERVING else 503
-        if not self._admission.may_see_details(request.headers, address_of(request)):
-            return JSONResponse({"status": health["status"]}, status)
-        return JSONResponse(health | self._choices(), status)
+    def _gateways(self) -> Sequence[GatewayReport]:
+        return () if self.shared is None else self.shared.reports
 
     def _choices(self) -> dict[str, Any]:
         """Return the agents and voices that a client may name, and if calls are kept, for the page."""
@@ -350,35 +298,3 @@ class Routes:
             "voices": self._voices,
             "keeps_calls": self.kept is not None,
         }
-
-    async def _load(self, _: Request) -> Response:
-        """Answer a load balancer: 503 with Retry-After while a new call would be refused."""
-        load = await self._server.load()
-        if load["takes_calls"]:
-            return JSONResponse(load)
-        return JSONResponse(load, 503, {"retry-after": str(math.ceil(load["retry_after_s"]))})
-
-    async def _gateways(self, request: Request) -> Response:
-        """Return the reports of all gateways known here."""
-        if not self._admission.may_see_details(request.headers, address_of(request)):
-            return PlainTextResponse(FOR_OWNERS, 401)
-        reports = () if self.shared is None else self.shared.reports
-        return JSONResponse({"gateways": [one.to_json() for one in reports]})
-
-    async def _triage_page(self, request: Request) -> Response:
-        """Return the triage page."""
-        if not self._admission.may_see_details(request.headers, address_of(request)):
-            return PlainTextResponse(FOR_OWNERS, 401)
-        page = as_page(*await self._server.triage())
-        return HTMLResponse(page, headers={"content-security-policy": POLICY, "cache-control": "no-store"})
-
-    async def _triage_json(self, request: Request) -> Response:
-        """Return the triage as JSON."""
-        if not self._admission.may_see_details(request.headers, address_of(request)):
-            return PlainTextResponse(FOR_OWNERS, 401)
-        return JSONResponse(as_json(*await self._server.triage()))
-
-    async def _metrics_page(self, request: Request) -> Response:
-        if not self._admission.may_see_details(request.headers, address_of(request)):
-            return PlainTextResponse(FOR_OWNERS, 401)
-        return Response(await self._server.metrics_page(), media_type=CONTENT_TYPE)
