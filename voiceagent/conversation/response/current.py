@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from llmcore.engine import Generation
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.causes import BARGE_IN, InterruptedBy
+from voiceagent.conversation.causes import InterruptedBy
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.fragments import Fragment
-from voiceagent.conversation.history import History, ItemStatus, MessageItem, PlannedWords
+from voiceagent.conversation.history import History, MessageItem, PlannedWords
 from voiceagent.conversation.response.called_tools import CalledTools
+from voiceagent.conversation.response.messages import ResponseMessages
+from voiceagent.conversation.response.notices import ended, started
 from voiceagent.conversation.response.phases import (
     Generating,
     OutputEvent,
@@ -30,24 +30,20 @@ from voiceagent.conversation.response.played_text import PlayedText
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.tool_calls import ToolCalls
 
-MAX_PLAYED_TEXTS = 16
-"""Number of responses with known playback state, for clients that truncate late."""
-
 
 class CurrentResponse:
     """Owner of the responses in progress. Methods return the commands that follow.
 
     active: the response that the client knows. preemptive: a response unknown to the client, started in a
     pause of the caller, or about tool results while the active one is played. rate_hz: of the synthesizer.
-    played_texts: playback state of spoken items, by id. tools: calls of the agent. Late output of a cancelled
-    response is ignored.
+    tools: calls of the agent. Late output of a cancelled response is ignored.
     """
 
     def __init__(
         self, history: History, rate_hz: int, new_id: Callable[[str], str], tools: ToolCalls
     ) -> None:
         self._called_tools = CalledTools(history, new_id, tools)
-        self._history = history
+        self._messages = ResponseMessages(history)
         self._rate_hz = rate_hz
         self._new_id = new_id
         self.active: Response | None = None
@@ -55,7 +51,11 @@ class CurrentResponse:
         self._ended_responses: list[Response] = []
         self._last: Response | None = None  # that ended
         self._truncated = ""
-        self.played_texts: OrderedDict[str, PlayedText] = OrderedDict()
+
+    @property
+    def played_texts(self) -> Mapping[str, PlayedText]:
+        """Playback state of spoken items, by id."""
+        return self._messages.played_texts
 
     @property
     def idle(self) -> bool:
@@ -116,12 +116,12 @@ class CurrentResponse:
             self.preemptive = self._new(start, wanted, Preemptive(words))
             return [start]
         self.active = self._new(start, wanted, Generating())
-        return [start, _started(self.active)]
+        return [start, started(self.active)]
 
     def apologise(self, start: do.StartResponse, failure: str) -> list[Command]:
         """Start a response that fails at once, in place of one that cannot start."""
         self.active = self._new(start, ev.ResponseRequested(), Generating())
-        return [_started(self.active), *self._fail(self.active, failure)]
+        return [started(self.active), *self._fail(self.active, failure)]
 
     def play_clip(self, clip: ev.ClipRequested) -> list[Command]:
         """Start a client's clip as the active response. Its audio is complete from the start."""
@@ -144,7 +144,7 @@ class CurrentResponse:
             return []
         self.preemptive, self.active = None, response
         held, response.phase = response.phase.held, Generating()
-        commands: list[Command] = [do.ReleaseResponse(response.response_id), _started(response)]
+        commands: list[Command] = [do.ReleaseResponse(response.response_id), started(response)]
         for event in held:
             commands += self.handle(event, settings)
         return commands
@@ -170,7 +170,7 @@ class CurrentResponse:
                 return self._on_generating_event(response, event, settings)
             case Playing(result) if isinstance(event, ev.PlayoutSent):
                 response.phase = Sent(result)
-                return [_ended(response, result)]
+                return [ended(response, result)]
             case Sent(result) if isinstance(event, ev.PlayoutPlayed):
                 return self._end(response, result, response.played.text)
             case Stopping() as stopping if isinstance(event, ev.PlayoutStopped):
@@ -215,7 +215,7 @@ class CurrentResponse:
             return
         played_s = gone.played_s if gone.response_id == response.response_id else 0.0
         played = response.played.played(played_s) if response.spoken else response.played.text
-        self._record(response, played.strip(), whole=False)
+        self._messages.record(response, played.strip(), whole=False)
         self.active = None
 
     def _new(
@@ -243,10 +243,10 @@ class CurrentResponse:
     def _on_output(self, response: Response, event: OutputEvent, settings: CallSettings) -> list[Command]:
         response_id = response.response_id
         match event:
-            case ev.FragmentReady(fragment=fragment) if self._is_blank_start(response, fragment):
-                pass  # models write a line break before a call, which is no message
+            case ev.FragmentReady(fragment=fragment) if self._messages.is_blank_start(response, fragment):
+                pass
             case ev.FragmentReady(fragment=fragment, filler=is_filler):
-                previous = self._join_history(response)
+                previous = self._messages.join(response)
                 (response.played.add_filler if is_filler else response.played.add_fragment)(fragment)
                 return [notify.NotifyResponseText(response_id, response.item_id, previous, fragment.text)]
             # after a failure fragments were cut short: late audio of theirs is dropped
@@ -262,24 +262,6 @@ class CurrentResponse:
             case ev.ResponseGenerated():
                 return self._on_generated(response, event)
         return []
-
-    def _join_history(self, response: Response) -> str | None:
-        """Return the id of the item before the response's message, which joins the history with its first
-        text.
-        """
-        if not response.wanted.in_conversation:
-            return None
-        if not response.joined:
-            # not earlier: a response that is cut before its first text leaves no empty message
-            response.joined = True
-            item = MessageItem(response.item_id, "assistant", "", response.spoken, "in_progress")
-            # text and calls of one response are one chat message, text first
-            before_id = "" if self._history.as_logged else response.first_call_id
-            self._history.insert_before(item, before_id)
-        return self._history.previous_id(response.item_id) if response.item_id in self._history else None
-
-    def _is_blank_start(self, response: Response, fragment: Fragment) -> bool:
-        return not (self._history.as_logged or response.joined or fragment.text.strip())
 
     def _on_generated(self, response: Response, event: ev.ResponseGenerated) -> list[Command]:
         made = response.phase.result if isinstance(response.phase, Generating) else Result()
@@ -315,60 +297,8 @@ class CurrentResponse:
         # the caller heard some of it, but the answer to the whole turn replaces it
         played = "" if response.played.false_end else played.strip()
         whole = cut is None and not result.failure
-        self._record(response, played, whole, result.opaque if whole else "")
+        self._messages.record(response, played, whole, result.opaque if whole else "")
         response.phase = Over(played, cut.interrupted_by if cut else "", result.usage)
         self.active, self._last = None, response
         self._ended_responses.append(response)
-        return [] if notified else [_ended(response, result, cut)]
-
-    def _record(self, response: Response, played: str, whole: bool, opaque: str = "") -> None:
-        if not response.joined or response.item_id not in self._history:
-            return
-        status: ItemStatus = "completed" if whole else "incomplete"
-        filler = response.played.filler
-        item = MessageItem(
-            response.item_id, "assistant", played, response.spoken, status, opaque=opaque, filler=filler
-        )
-        self._history.put(item)
-        if response.spoken:
-            self.played_texts[response.item_id] = response.played
-            while len(self.played_texts) > MAX_PLAYED_TEXTS:
-                # bounded: a call of hours would keep every word's position
-                self.played_texts.popitem(last=False)
-
-
-def _started(response: Response) -> notify.NotifyResponseStarted:
-    start, wanted = response.start, response.wanted
-    return notify.NotifyResponseStarted(
-        start.response_id,
-        start.modality,
-        wanted.max_output_tokens,
-        wanted.in_conversation,
-        wanted.metadata,
-        start.beside,
-        start.voice,
-    )
-
-
-def _ended(
-    response: Response, result: Result, cut: Stopping | None = None
-) -> notify.NotifyResponseEnded | notify.NotifyClipEnded:
-    if response.is_clip:
-        return notify.NotifyClipEnded(response.response_id, completed=cut is None)
-    status: notify.ResponseStatus = "completed"
-    reason = ""
-    interrupted_by: InterruptedBy = ""
-    if result.refused:
-        status, reason = "incomplete", "content_filter"  # OpenAI's terms for it
-    elif result.failure:
-        status, reason = "failed", result.failure
-    elif cut is not None:
-        interrupted_by = cut.interrupted_by
-        # OpenAI's terms
-        status, reason = "cancelled", "turn_detected" if interrupted_by in BARGE_IN else "client_cancelled"
-    elif result.finish_reason == "length":
-        status, reason = "incomplete", "max_output_tokens"
-    false_end, beside = response.played.false_end, response.start.beside
-    return notify.NotifyResponseEnded(
-        response.response_id, status, reason, result.usage, false_end, beside, interrupted_by
-    )
+        return [] if notified else [ended(response, result, cut)]
