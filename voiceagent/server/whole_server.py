@@ -14,7 +14,7 @@ from voiceagent.transports.relay import FromClient
 
 
 class WholeServer(Protocol):
-    """What routes ask of the whole server."""
+    """Operations of the whole server that routes need."""
 
     def refusal(self, calls: int, answered: int | None) -> Refusal | None:
         """Return a refusal if one more call besides `calls` others would not be served in time, and count it.
