@@ -143,7 +143,9 @@ def correct_digits(value: str, text: str, now: Circumstances) -> str | None:
         return value[: -len(new)] + new
     if new and any(token in _OPENINGS for token in tokens):
         return new + value[len(new) :]
-    return correct_text(value, text, now)
+    changed = correct_text(value, text, now)
+    # a digit may have been heard as a letter that sounds like it: "B" for "3"
+    return changed if changed is not None and changed.lstrip("+").isdigit() else None
 
 
 def in_groups(number: str) -> str:

@@ -217,6 +217,13 @@ def test_a_phone_number_is_corrected_in_part(text: str, corrected: str) -> None:
     assert PhoneNumber("").correct("5550123456", text, NOW) == corrected
 
 
+@pytest.mark.parametrize("text", ["B as in boy", "no, it's T as in Tom", "with a V", "B, not 3"])
+@pytest.mark.parametrize("task", [PhoneNumber(""), Card("")], ids=["phone", "card"])
+def test_a_letter_corrects_no_digit(task: PhoneNumber | Card, text: str) -> None:
+    """The letter sounds like a digit of the number, whose place it must not take."""
+    assert task.correct("5550123456", text, NOW) is None
+
+
 def test_a_card_with_a_wrong_digit_is_refused() -> None:
     task = Card("")
     assert task.private
