@@ -10,7 +10,8 @@ class Orders(Agent):
 """
 
 from voiceagent.agents.agent import Agent
-from voiceagent.agents.call import AgentCall, BackgroundSound, Said
+from voiceagent.agents.background_sound import BackgroundSound
+from voiceagent.agents.call import AgentCall, Said
 from voiceagent.agents.tools import tool
 from voiceagent.session.agent import ToolFailed, TransferFailed
 

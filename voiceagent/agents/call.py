@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from audio.clips import check_sound
 from llmcore.text.whole_characters import join_surrogates
+from voiceagent.agents.background_sound import BackgroundSound
 from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.capture.dialogue import Dialogue
 from voiceagent.agents.capture.task import Circumstances, Task
@@ -361,42 +362,6 @@ class AgentCall:
             what(argument)
         else:
             self._loop.call_soon_threadsafe(what, argument)
-
-
-class BackgroundSound:
-    """A sound beside speech, see `AgentCall.background`. It begins when it is created."""
-
-    def __init__(
-        self,
-        name: str,
-        volume: float,
-        does: Callable[[], AgentDoes | None],
-        do: Callable[[Callable[[Any], None], Any], None],
-    ) -> None:
-        self._does = does
-        self._do = do
-        self._number: int | None = None
-        do(self._start, (name, volume))
-
-    def stop(self) -> None:
-        """Fade the sound out. A second call does nothing."""
-        self._do(self._stop, None)
-
-    def __enter__(self) -> BackgroundSound:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def _start(self, sound: tuple[str, float]) -> None:
-        does = self._does()
-        if does is not None:
-            self._number = does.start_sound(*sound)
-
-    def _stop(self, _: None) -> None:
-        does, number, self._number = self._does(), self._number, None
-        if does is not None and number is not None:
-            does.stop_sound(number)
 
 
 def no_call() -> AgentCall:

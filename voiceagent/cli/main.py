@@ -10,19 +10,21 @@ from collections.abc import Callable, Sequence
 from voiceagent.bench.commands import add_bench, add_soak
 from voiceagent.bench.gate.options import add_gate
 from voiceagent.cli.commands import (
-    add_adapt,
-    add_calibrate,
     add_call,
     add_check,
     add_config_reference,
-    add_convert,
-    add_engines,
     add_init,
     add_llm,
     add_new,
     add_plan,
     add_serve,
     add_talk,
+)
+from voiceagent.cli.engine_commands import (
+    add_adapt,
+    add_calibrate,
+    add_convert,
+    add_engines,
     add_transcribe,
     add_voices,
     add_weights,

@@ -49,7 +49,7 @@ class ContextConfig(Section):
     embedding: str = ""
     """Folder of an embedding model of MiniLM's architecture. "" uses the installed English model."""
     max_tokens: int = Field(default=400, ge=1)
-    """Approximate tokens of all passages of a turn together."""
+    """Maximum length of all passages of a turn together, in estimated tokens."""
     deadline_s: float = Field(default=0.3, gt=0)
     """Longest wait for a source. Later results are ignored."""
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import cast
 
 import structlog
 
-from audio.pcm import Samples
-from audio.synthesizers import known_voices, takes_speed
 from llmcore.engine import Usage
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import call_events
@@ -17,13 +14,14 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.client_requests import CLIP_HZ
-from voiceagent.conversation.settings import USUAL_VOICE, CallSettings
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode
 from voiceagent.session.backchannel_player import BackchannelPlayer
 from voiceagent.session.background import Background
 from voiceagent.session.call import Client, plays_sounds
 from voiceagent.session.call_monitor import CallMonitor, EndCall
 from voiceagent.session.deadlines import Awaited
+from voiceagent.session.frame_output import FrameOutput
 from voiceagent.session.listening import Listener
 from voiceagent.session.llm_work import LlmWork
 from voiceagent.session.mcp import McpInCall
@@ -31,7 +29,7 @@ from voiceagent.session.publishing import CallPublisher
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.set_phrases import SetPhrase
-from voiceagent.session.speaking import PlayFrame, Speaker
+from voiceagent.session.speaking import Speaker
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.turn_stamps import TurnStamps
@@ -60,7 +58,6 @@ class CommandExecutor:
     ) -> None:
         call_id = ids.call
         self._log = structlog.get_logger().bind(call=call_id)
-        self._speaking = self._usual_speaking = services.speaking
         self._shedder = services.shedder
         self._client = client
         self._post = post
@@ -77,6 +74,7 @@ class CommandExecutor:
         self._llm_work = LlmWork(
             call_id, services, post, self.stamps, room, self.monitor, publisher.traceparent, find_context
         )
+        self._voice = self._llm_work.voice
         self._agent = agent
         measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
         ended, began = weak_callback(self._tool_ended), publisher.enter_tool
@@ -84,18 +82,17 @@ class CommandExecutor:
         self._typing = TypingSound(self.background, agent, self.tools)
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
-        self._renamed, self._warned = set[str](), set[str]()
+        self._renamed = set[str]()
         self._configure_speaking(settings)
 
     def _output(self, services: Services) -> tuple[Background, Speaker, BackchannelPlayer]:
         """Return the sounds beside speech, the speaker of responses, and the player of backchannels."""
-        client, publisher, speaking = self._client, self._publisher, services.speaking
-        fill = _fill(self.listener, client, publisher)
-        background = Background(fill, speaking, self._log, plays_sounds(client))
-        play, first_frame = _play_to(self.listener, client, publisher), self.stamps.first_frame
-        speaker = Speaker(play, client.clear, speaking, self._post, first_frame, background)
-        backchannel = _backchannel_to(self.listener, client, publisher)
-        return background, speaker, BackchannelPlayer(backchannel, client.clear, speaking, background)
+        client, speaking = self._client, services.speaking
+        output = FrameOutput(self.listener, client, self._publisher)
+        background = Background(output.play_background, speaking, self._log, plays_sounds(client))
+        clear, first_frame = client.clear, self.stamps.first_frame
+        speaker = Speaker(output.play, clear, speaking, self._post, first_frame, background)
+        return background, speaker, BackchannelPlayer(output.play_backchannel, clear, speaking, background)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """Record how many seconds of the response the client has played."""
@@ -132,8 +129,8 @@ class CommandExecutor:
             case do.Apologise(response_id, refused):
                 self._apologise(response_id, refused)
             case do.Fill(response_id):
-                if self._speaking.filler is not None:
-                    self._say(response_id, self._speaking.filler, filler=True)
+                if (filler := self._voice.speaking.filler) is not None:
+                    self._say(response_id, filler, filler=True)
             case do.HangUp(reason, end_code):
                 self._log.info("hanging_up", reason=reason)
                 self._end(reason, end_code)
@@ -170,59 +167,24 @@ class CommandExecutor:
                 self._speaker.restore()
 
     def _play_backchannel(self, number: int, not_before_s: float) -> None:
-        phrases = self._speaking.backchannels
+        phrases = self._voice.speaking.backchannels
         if phrases:
-            phrase = self._speaking.voiced.find(phrases[(number - 1) % len(phrases)], self._llm_work.voice)
+            phrase = self._voice.speak(phrases[(number - 1) % len(phrases)])
             at_s = self.listener.spoken_at_s(not_before_s)
             self._backchannels.play(f"backchannel_{number}", phrase.sound, at_s)
 
     def _apologise(self, response_id: str, refused: bool) -> None:
-        speaking = self._speaking
+        speaking = self._voice.speaking
         self._say(response_id, (refused and speaking.refusal) or speaking.apology)
         self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
 
     def _configure_speaking(self, settings: CallSettings) -> None:
-        """Apply the settings of the output from the next response on.
-
-        Warn, once per call, if the voice has a fixed speed, or if it does not exist. That changes nothing:
-        Realtime clients name one of OpenAI's in every session.
-        """
+        """Apply the settings of the output from the next response on."""
         self.background.configure(settings)
         self._backchannels.configure(settings)
         self._reports = settings.latency_events
         self._speaker.configure(settings)
-        if settings.speed != 1.0 and not takes_speed(self._speaking.synthesizer) and self._is_first("speed"):
-            self._log.warning("speed_not_supported", speed=settings.speed)
-        self._speak_language(settings.language)
-        voice = self._known_voice(settings.voice)
-        if self._speaking is not self._usual_speaking:
-            voice = self._speaking.voice.voice or voice
-        self._llm_work.voice = replace(self._speaking.voice, voice=voice, speed=settings.speed)
-        self._speaking.voiced.prepare(self._llm_work.voice)
-
-    def _speak_language(self, code: str) -> None:
-        """Speak this language from the next response on; "" for the configured one alone."""
-        speaking = self._usual_speaking.in_language(code)
-        if speaking is not self._speaking:
-            self._log.info("language_changed", language=code)
-            self._speaking = self._llm_work.speaking = speaking
-
-    def _known_voice(self, wanted: str) -> str:
-        """Return a voice by the synthesizer's name; for an unknown one the call's, warning once a call."""
-        if wanted == USUAL_VOICE:
-            return ""
-        if known_voices(self._speaking.synthesizer).has(wanted):
-            return wanted
-        voice = self._llm_work.voice.voice
-        if self._is_first("voice"):
-            self._log.warning("voice_not_available", voice=wanted, instead=voice or USUAL_VOICE)
-        return voice
-
-    def _is_first(self, subject: str) -> bool:
-        """Return True if this call has not warned of the subject, and note that it does now."""
-        is_first = subject not in self._warned
-        self._warned.add(subject)
-        return is_first
+        self._voice.configure(settings)
 
     async def close(self) -> None:
         """Stop all components and wait until they have stopped."""
@@ -305,9 +267,8 @@ class CommandExecutor:
                 self._llm_work.ask_end(command)
             case do.Summarise():
                 self._llm_work.summarise(command)
-            case do.StartResponse(voice=voice):
-                own = None if voice is None else self._known_voice(voice)
-                self._llm_work.start(command, own)
+            case do.StartResponse():
+                self._llm_work.start(command)
             case do.HurryResponse(response_id):
                 self._llm_work.hurry(response_id)
             case do.ReleaseResponse(response_id):
@@ -329,7 +290,7 @@ class CommandExecutor:
         self._client.notify(notification)
         if isinstance(notification, notify.NotifyResponseStarted) and not notification.beside:
             at_once = self._shedder.level >= SheddingLevel.FILLER_AT_ONCE
-            after_s = FILLER_AT_ONCE_S if at_once else self._speaking.filler_after_s
+            after_s = FILLER_AT_ONCE_S if at_once else self._voice.speaking.filler_after_s
             self._late_timer.arm(after_s, ev.ResponseLate(notification.response_id))
         elif isinstance(notification, notify.NotifyResponseEnded):
             if not notification.beside:
@@ -342,43 +303,8 @@ class CommandExecutor:
                     self._client.report(report)
 
     def _say(self, response_id: str, phrase: SetPhrase, filler: bool = False) -> None:
-        phrase = self._speaking.voiced.find(phrase, self._llm_work.voice)
+        phrase = self._voice.speak(phrase)
         self._post(ev.FragmentReady(response_id, phrase.fragment, filler))
         for speech in phrase.sound:
             self._post(ev.SpeechReady(response_id, speech))
         self._post(ev.FragmentSpoken(response_id))
-
-
-def _play_to(listener: Listener, client: Client, publisher: CallPublisher) -> PlayFrame:
-    """Return the speaker's frame callback. It holds no reference to the speaker, so that a call leaves no
-    reference cycle behind.
-    """
-
-    def play(response_id: str, frame: Samples, rate_hz: int) -> None:
-        listener.on_output_frame(frame, response_id)
-        client.play(response_id, frame)
-        publisher.on_output_audio(response_id, frame, rate_hz)
-
-    return play
-
-
-def _fill(listener: Listener, client: Client, publisher: CallPublisher) -> Callable[[Samples, int], None]:
-    """Return the callback for frames of sounds without speech. No voice is over such a frame."""
-
-    def fill(frame: Samples, rate_hz: int) -> None:
-        listener.on_background_frame(frame)
-        client.play("", frame)
-        publisher.on_output_audio(call_events.BACKGROUND, frame, rate_hz)
-
-    return fill
-
-
-def _backchannel_to(listener: Listener, client: Client, publisher: CallPublisher) -> PlayFrame:
-    """Return the frame callback for audio outside of responses."""
-
-    def play(name: str, frame: Samples, rate_hz: int) -> None:
-        listener.on_output_frame(frame)
-        client.play("", frame)
-        publisher.on_output_audio(name, frame, rate_hz)
-
-    return play

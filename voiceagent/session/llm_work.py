@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 
 from audio.synthesizers import speak_with
-from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Delta, Message, Request, SupportsPriorityRaise, Tool
 from llmcore.policies.load_shedding import SheddingLevel
 from llmcore.policies.repeated_calls import answer_repeated_calls
@@ -18,6 +17,7 @@ from voiceagent.conversation.events import Event, ResponseFailed, ResponseReview
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.llm.monitor import PromptMonitor
 from voiceagent.session.call_monitor import CallMonitor
+from voiceagent.session.call_voice import CallVoice
 from voiceagent.session.context import Source, TurnContext
 from voiceagent.session.prefilling import Prefilling, TurnEndScoring
 from voiceagent.session.references import outcome, until_stopped, weak_callback
@@ -50,7 +50,7 @@ class LlmWork:
     ) -> None:
         answering, metrics = services.answering, services.measuring.metrics.llm
         self._answering = answering
-        self.speaking = services.speaking
+        self.voice = CallVoice(call_id, services.speaking)
         self._shedder = services.shedder
         self._post = post
         self._stamps = stamps
@@ -72,7 +72,6 @@ class LlmWork:
         if answering.context is not None:
             own = {} if find_context is None else {"agent": find_context}
             self._context = TurnContext(answering.context, own, weak_callback(self._prefill_again))
-        self.voice = VoiceSettings()
         self._responses: dict[str, ResponseWork] = {}
         self._stopping: set[asyncio.Task[None]] = set()
 
@@ -100,21 +99,18 @@ class LlmWork:
         """Stop the review of a response."""
         self._reviewing.cancel(response_id)
 
-    def start(self, start: do.StartResponse, voice: str | None = None) -> None:
-        """Start a response. An out-of-band one does not stop work for the conversation.
-
-        voice: its own one, None for the call's.
-        """
+    def start(self, start: do.StartResponse) -> None:
+        """Start a response. An out-of-band one does not stop work for the conversation."""
         if not start.beside:
             self._unfinished = None
             self._prefilling.stop()
             self._summarising.stop()
             self._prompts.check(start)
-        settings = self.voice if voice is None else replace(self.voice, voice=voice)
+        settings = self.voice.settings_of(start.voice)
         work = self._responses[start.response_id] = ResponseWork(
             start,
             partial(self._generate, start),
-            partial(speak_with, self.speaking.synthesizer, settings=settings),
+            partial(speak_with, self.voice.speaking.synthesizer, settings=settings),
             self._new_fragmenter(),
             self._post,
             self._progress,
@@ -202,7 +198,9 @@ class LlmWork:
 
     def _new_fragmenter(self) -> Fragmenter:
         short = self._shedder.level >= SheddingLevel.SHORT_FRAGMENTS
-        return Fragmenter(self.speaking.language, first_max_chars=SHORT_FRAGMENT_CHARS if short else None)
+        return Fragmenter(
+            self.voice.speaking.language, first_max_chars=SHORT_FRAGMENT_CHARS if short else None
+        )
 
     def _stop(self, work: ResponseWork) -> None:
         work.task.cancel()
