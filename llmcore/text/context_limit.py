@@ -34,7 +34,7 @@ class ContextLimit:
         return replace(request, messages=messages)
 
     def shorten(self, refused: Request) -> Request | None:
-        """Lower the limit below a prompt that was refused for its length.
+        """Lower the limit to half the characters of a prompt that was refused for its length.
 
         Return the shorter request, or None if no turn can be left out: the limit stays as it was then.
         """

@@ -24,7 +24,7 @@ _NAMES = 4
 
 
 class Slots(Protocol):
-    """Slots for calls."""
+    """Slots for calls, and the state that all processes of a server share to decide about the next call."""
 
     @property
     def max_calls(self) -> int:

@@ -164,7 +164,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class LlmResult:
-    """One measurement."""
+    """Figures of one variant of the LLM at a number of concurrent calls."""
 
     variant: str
     calls: int

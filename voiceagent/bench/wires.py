@@ -49,7 +49,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """Transcript of a turn."""
+    """The server has transcribed a turn: `text`."""
 
     text: str
 

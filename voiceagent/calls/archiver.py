@@ -168,7 +168,7 @@ class CallArchiver:
         if time.monotonic() >= self._delete_at_s:
             now = time.time()  # read once, as the clock may be set meanwhile
             if self._clock.set_forward(now, time.monotonic()):
-                log.warning("clock_set_forward", calls_deleted="an hour later, where it stays so")
+                log.warning("clock_set_forward", calls_deleted="in an hour, unless the clock is set back")
             else:
                 self._delete_expired(now)
             self._delete_at_s = time.monotonic() + DELETE_INTERVAL_S

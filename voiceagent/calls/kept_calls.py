@@ -1,4 +1,4 @@
-"""Recording of a process's calls: composition of writer, librarian and store, their health and metrics."""
+"""Recording of a process's calls: composition of writer, archiver and store, their health and metrics."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class KeptCalls:
 
 
 class _Lost(Collector):
-    """Losses, for Prometheus."""
+    """Records and seconds of audio that were not written, and failed writes, as counters of Prometheus."""
 
     def __init__(self, losses: Losses) -> None:
         self._losses = losses

@@ -208,7 +208,7 @@ class _Transaction:
             self._connection = self._engine.connect()
             self._transaction = self._connection.begin()
         except sa.exc.SQLAlchemyError as error:
-            raise StoreError(_said(error)) from error
+            raise StoreError(_message_of(error)) from error
         return self._connection
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
@@ -218,14 +218,14 @@ class _Transaction:
             else:
                 self._transaction.rollback()
         except sa.exc.SQLAlchemyError as failure:
-            raise StoreError(_said(failure)) from failure
+            raise StoreError(_message_of(failure)) from failure
         finally:
             self._connection.close()
         if isinstance(error, sa.exc.SQLAlchemyError):
-            raise StoreError(_said(error)) from error
+            raise StoreError(_message_of(error)) from error
 
 
-def _said(error: sa.exc.SQLAlchemyError) -> str:
+def _message_of(error: sa.exc.SQLAlchemyError) -> str:
     """Return the database's message without the statement, which may have personal data."""
     original = getattr(error, "orig", None)
     return " ".join(str(original or error).split())

@@ -28,7 +28,7 @@ class McpLists:
         self._lists: dict[McpServer, McpListItem] = {}
 
     def request(self, servers: Sequence[McpServer]) -> list[Command]:
-        """Request the tool lists of these servers, unless known or in progress."""
+        """Request the tool lists of these servers, unless known or in progress; failed ones again."""
         commands: list[Command] = []
         for server in servers:
             known = self._lists.get(server)

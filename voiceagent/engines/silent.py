@@ -49,10 +49,10 @@ class SilentLlm(_Idle):
 
 
 class SilentSynthesizer(_Idle):
-    """A synthesizer of silence."""
+    """A synthesizer that speaks every text as 10 ms of silence."""
 
     rate_hz = RATE_HZ
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """Yield 10 ms of silence."""
+        """Yield the silence."""
         yield Speech(np.zeros(RATE_HZ // 100, np.int16))

@@ -31,23 +31,23 @@ class TimeoutsConfig(Section):
     """
 
     transcript_s: Duration = 4.5
-    """From a pause to the final transcript. Then the caller hears the apology. `[recognizer_fallback]` is
-    asked after half of it.
+    """Longest wait from a pause to the final transcript. Then the caller hears the apology.
+    `[recognizer_fallback]` is asked after half of it.
     """
     first_token_s: Duration = 5.0
-    """From the LLM request, once it has left the queue, to the first token; the estimated prefill time of the
-    prompt is added. Then `[fallback]` is asked, or the caller hears the apology. They hear it at the latest
-    after twice this time and 2 s, which includes the queue and the fallback.
+    """Longest wait from the LLM request, once it has left the queue, to the first token; the estimated
+    prefill time of the prompt is added. Then `[fallback]` is asked, or the caller hears the apology. They
+    hear it at the latest after twice this time and 2 s, which includes the queue and the fallback.
     """
     token_s: Duration = 5.0
-    """Between two tokens of the LLM. Then the caller hears the apology."""
+    """Longest wait between two tokens of the LLM. Then the caller hears the apology."""
     review_s: ClassVar[float] = 5.0
     """From the end of an answer's text to its review by `[back_llm]`. Then the answer stands. An answer of
     some sentences is spoken for about as long.
     """
     first_audio_s: Duration = 4.0
-    """From a text fragment to its first audio, and between two chunks of it. Then the caller hears the
-    apology. `[synthesizer_fallback]` is asked after half of it.
+    """Longest wait from a text fragment to its first audio, and between two chunks of it. Then the caller
+    hears the apology. `[synthesizer_fallback]` is asked after half of it.
     """
     engine_hang_s: float = Field(default=5.0, ge=_LATE_S)
     """Time without a heartbeat after which an engine process is killed and restarted. One that uses its

@@ -213,7 +213,10 @@ def _word_error_rate(calls: Sequence[CallSpeech]) -> Figure:
 
 
 def _statistic(source: Source, name: str, values: Sequence[Floats], of: Callable[[Floats], float]) -> Figure:
-    """Return a statistic of times. values: seconds of each call."""
+    """Return a statistic of the times of all calls together, in seconds, with its interval by drawing calls.
+
+    values: the times of each call. of: computes the statistic.
+    """
 
     def of_calls(chosen: Indices) -> float | None:
         together = np.concatenate([np.zeros(0), *(values[index] for index in chosen)])

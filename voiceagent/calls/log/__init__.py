@@ -1,1 +1,1 @@
-"""The log of a call, written and read; where sound stands in its recording; its sums. Pure."""
+"""The log of a call: writing, reading, the position of audio in its recording, summary and timeline. Pure."""

@@ -42,7 +42,7 @@ class CodecError(ValueError):
 
 
 class Texts(Protocol):
-    """Policy for writing texts."""
+    """Policy for texts in a log: as they are, redacted, or in a table of their own."""
 
     def written(self, text: str) -> Json:
         """Return the JSON value for `text`."""

@@ -162,7 +162,7 @@ def read_log(data: bytes, name: str = "log", yield_gil: Callable[[], None] = lam
     try:
         reader.start(first)
         for number, line in lines:  # noqa: B007  named in the error
-            reader.take(line)
+            reader.add(line)
             yield_gil()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LogError(f"{name}, line {number}: {error}") from error
@@ -179,7 +179,7 @@ class _Reader:
         self._others: dict[type[Any], list[Any]] = {kind: [] for kind in _OTHERS.values()}
 
     def start(self, line: Json) -> None:
-        self._texts.take(line)
+        self._texts.add(line)
         line = self._texts.resolved(line)
         self._header = Header(
             line["call_id"],
@@ -192,8 +192,8 @@ class _Reader:
             line["words"],
         )
 
-    def take(self, line: Json) -> None:
-        self._texts.take(line)
+    def add(self, line: Json) -> None:
+        self._texts.add(line)
         line = self._texts.resolved(line)
         if "n" not in line:
             entry = decode(line, _OTHERS)

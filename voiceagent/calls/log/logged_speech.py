@@ -93,7 +93,7 @@ class _Reader:
 
     def __init__(self, header: Json) -> None:
         self._texts = ReadTexts()
-        self._texts.take(header)
+        self._texts.add(header)
         header = self._texts.resolved(header)
         self._call_id = header["call_id"]
         self._backchannels = decode_fields(header["policy"], TurnPolicy).backchannels
@@ -106,7 +106,7 @@ class _Reader:
         self._waits_s: list[float] = []
 
     def add(self, line: Json) -> None:
-        self._texts.take(line)
+        self._texts.add(line)
         match line:
             case {"n": _, "s": clock_s, "heard_s": heard_s, "event": event, "commands": commands}:
                 self._end = Moment(clock_s)

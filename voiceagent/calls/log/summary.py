@@ -99,7 +99,7 @@ def summarise(data: bytes, name: str = "log", yield_gil: Callable[[], None] = la
         if summary is None:
             summary = _Summary(line)
         else:
-            summary.take(line)
+            summary.add(line)
         yield_gil()
     if summary is None:
         raise LogError(f"{name}: there is not one whole line in it")
@@ -202,7 +202,7 @@ class _Summary:
         self.lost = True
         self._header = header
         self._texts = ReadTexts()
-        self._texts.take(header)
+        self._texts.add(header)
         self._clock_s = self._began_s = float(header.get("clock_s", 0.0))
         self._events = self._failures = 0
         self._tools: dict[str, ToolUse] = {}
@@ -210,8 +210,8 @@ class _Summary:
         self._facts: tuple[Fact, ...] = ()
         self.turns = _Turns(self._texts)
 
-    def take(self, line: Json) -> None:
-        self._texts.take(line)
+    def add(self, line: Json) -> None:
+        self._texts.add(line)
         if "n" in line:
             self._clock_s = line["s"]
             self._events += 1

@@ -54,7 +54,7 @@ class ReadTexts:
     def __init__(self) -> None:
         self._texts: dict[int, str | None] = {}
 
-    def take(self, line: dict[str, Json]) -> None:
+    def add(self, line: dict[str, Json]) -> None:
         """Store the texts of a line; every line must be given, in order."""
         for number, text in line.pop("texts", {}).items():
             self._texts[int(number)] = text

@@ -58,7 +58,7 @@ class Timeline:
             return
         try:
             read = json.loads(line.decode("utf-8", "surrogatepass"))
-            self._texts.take(read)
+            self._texts.add(read)
             if self._call is None:
                 self._begin(self._texts.resolved(read))
             elif "n" in read:
@@ -142,12 +142,12 @@ class Timeline:
             case {"type": "LoopStalled", "clock_s": clock_s, "lag_s": lag_s}:
                 self._stalls.append((clock_s - lag_s, lag_s))
             case {"type": "HeardText", "item_id": item_id, "text": text}:
-                self._parts.hear(item_id, text)
+                self._parts.set_played_text(item_id, text)
             case {"type": "CallEnded", "reason": reason, "clock_s": clock_s, "heard": heard}:
                 self._call["reason"], self._call["end_code"] = reason, line.get("end_code", "")
                 self._passed(clock_s)
                 for message in heard:
-                    self._parts.hear(message["item_id"], message["text"])
+                    self._parts.set_played_text(message["item_id"], message["text"])
                 self._parts.hung_up()
             case {"type": "CallLost", "reason": reason, "clock_s": clock_s}:
                 self._call["reason"], self._call["end_code"] = reason, "process_lost"

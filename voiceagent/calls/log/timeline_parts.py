@@ -167,7 +167,7 @@ class TimelineParts:
             response.spans.append((since, until))
             self._touch("responses", response_id)
 
-    def hear(self, item_id: str, text: str) -> None:
+    def set_played_text(self, item_id: str, text: str) -> None:
         """Set the played text of an agent's message."""
         if self._heard.get(item_id) == text:
             return

@@ -1,1 +1,1 @@
-"""A logged call taken again: as it was, or as it would have been. Pure."""
+"""Replay of a logged call: as it was (`replay`), or as it would have been otherwise (`fork`). Pure."""

@@ -232,11 +232,11 @@ class _Fork:
                 )
             case notify.NotifyResponseEnded(beside=False):
                 self._late += 1
-                self._speaker.take(command)
+                self._speaker.execute(command)
             case do.HangUp():
                 self._agenda.clear()
             case _:
-                self._speaker.take(command)
+                self._speaker.execute(command)
 
     def _recognize(
         self, command: do.StartRecognition | do.FlushRecognition | do.StopRecognition, event: ev.Event

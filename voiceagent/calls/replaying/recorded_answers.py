@@ -81,7 +81,7 @@ class _ToolRun:
 
 
 class RecordedAnswers:
-    """Answers in a log."""
+    """Answers of engines and tools in a log, each with its delay, for calls with the same questions."""
 
     def __init__(self, log: CallLog) -> None:
         self._responses: dict[str, Answer] = {}

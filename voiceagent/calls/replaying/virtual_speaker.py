@@ -20,7 +20,7 @@ class VirtualSpeaker:
         self._told_sent = self._held = False
         self._planned_s: float | None = None
 
-    def take(self, command: do.Command) -> None:
+    def execute(self, command: do.Command) -> None:
         """Execute a command, if it concerns playout."""
         match command:
             case do.Play(response_id, speech):

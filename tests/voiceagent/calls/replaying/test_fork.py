@@ -337,7 +337,7 @@ def test_what_was_held_for_a_response_without_a_sound_does_not_silence_the_next_
         do.Play("resp_2", Speech(np.zeros(480, np.int16))),
         do.FinishPlayout("resp_2"),
     ):
-        speaker.take(command)
+        speaker.execute(command)
     assert ev.PlayoutSent("resp_2") in speaker.pump(1.0)
 
 
