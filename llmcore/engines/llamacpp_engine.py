@@ -39,6 +39,7 @@ from llmcore.text.tool_calls import (
     call_schema,
     call_without_arguments,
     find_markup,
+    shown_tools,
 )
 
 _EVENT = "data: "
@@ -160,7 +161,7 @@ class LlamaCppLlm:
         """
         loaded = self._model()
         body = _body(request, loaded.chat.prompt(request))
-        if request.tools and request.tool_choice == "none":
+        if request.tool_choice == "none" and shown_tools(request):
             # a call would be dropped, and the caller hear nothing: small models repeat the one before
             body["grammar"] = _SPOKEN
         if not forces_a_call(request):

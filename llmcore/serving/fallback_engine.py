@@ -26,6 +26,7 @@ from llmcore.engine import (
     is_server_failure,
 )
 from llmcore.policies.circuit_breaker import CircuitBreaker
+from llmcore.policies.empty_replies import ask_for_words, words_precede_result
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
 FallbackReason = Literal["error", "timeout", "busy", "circuit_open", "setup", "reply"]
@@ -52,16 +53,21 @@ class _CircuitOpen(ServerError):
 
 
 class _EmptyReply(ReplyError):
-    """The engine's reply has neither words nor calls."""
+    """The engine's reply has neither words nor calls. last: its last delta."""
+
+    def __init__(self, text: str, last: Delta) -> None:
+        super().__init__(text)
+        self.last = last
 
 
 class FallbackLlm:
     """An LLM with a fallback: `fallback`, if there is one, answers if `primary` fails before its first piece.
 
     A later failure is raised, as words already spoken cannot be withdrawn. If the reply has neither words nor
-    calls, the primary is asked a second time first. A RequestError does not count against the engine, and
-    only its subclass ReplyError (an unusable reply) goes to the fallback. observe: called with the reason for
-    the primary's failure.
+    calls, the primary is asked a second time first (`ask_for_words`); a second empty reply ends an answer
+    whose words preceded a tool's result. A RequestError does not count against the engine, and only its
+    subclass ReplyError (an unusable reply) goes to the fallback. observe: called with the reason for the
+    primary's failure.
     """
 
     def __init__(
@@ -143,9 +149,18 @@ class FallbackLlm:
             return
         except _EmptyReply as error:
             log.warning("%s; retrying once", error)
-        async with aclosing(_require_words(self._report_outcome(request))) as deltas:
-            async for delta in deltas:
-                yield delta
+            empty = error
+        try:
+            async with aclosing(_require_words(self._report_outcome(ask_for_words(request)))) as deltas:
+                async for delta in deltas:
+                    yield delta
+        except ReplyError as error:
+            if not (isinstance(error, _EmptyReply) and words_precede_result(request)):
+                raise
+            yield error.last
+        except RequestError:
+            # not every server takes calls in the history of a request without tools
+            raise empty from None
 
     async def _report_outcome(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Yield the primary's reply, and report its outcome to the circuit breaker. Raises LlmError."""
@@ -216,7 +231,7 @@ async def _require_words(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[
                 yield delta
                 continue
             if delta.finish_reason is not None and not (delta.tool_calls or _has_words(delta)):
-                raise _EmptyReply(_describe_empty(held, delta))
+                raise _EmptyReply(_describe_empty(held, delta), delta)
             held.append(delta)
             if delta.tool_calls or _has_words(delta):
                 for each in held:

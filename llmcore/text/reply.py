@@ -9,15 +9,15 @@ from dataclasses import replace
 from llmcore.engine import Delta, FinishReason, ReplyError, Request, RequestError, Usage
 from llmcore.text.control_text import ControlText
 from llmcore.text.reply_parts import Part
-from llmcore.text.tool_calls import BARE_JSON, MalformedToolCall, Markup
+from llmcore.text.tool_calls import BARE_JSON, MalformedToolCall, Markup, shown_tools
 
 
 class ReplyParser:
     """Converter of one reply's text to deltas: words to say, thoughts, permitted calls, and the end.
 
     Control text is never spoken. Calls that the request does not allow (no tools, tool_choice "none") are
-    dropped. markup: the configured form of calls; all other forms are read as well. in_thought, doubtful: see
-    `ControlText`.
+    dropped, also those of tools that only the prompt's earlier calls show. markup: the configured form of
+    calls; all other forms are read as well. in_thought, doubtful: see `ControlText`.
     """
 
     def __init__(
@@ -28,9 +28,10 @@ class ReplyParser:
         in_thought: bool = False,
         doubtful: bool = False,
     ) -> None:
+        self._forbids_calls = request.tool_choice == "none"
         self.text = ControlText(
-            (tool.name for tool in request.tools),
-            wanted=bool(request.tools) and request.tool_choice != "none",
+            shown_tools(request),
+            wanted=bool(request.tools) and not self._forbids_calls,
             any_name=markup == BARE_JSON,
             in_thought=in_thought,
             doubtful=doubtful,
@@ -49,6 +50,8 @@ class ReplyParser:
 
         Raises ReplyError.
         """
+        if self._forbids_calls:
+            delta = _without_calls(delta)
         apart = delta.thought or delta.tool_calls or delta.finish_reason is not None
         if not apart and self.text.try_pass(delta.text):
             return [delta]
@@ -90,6 +93,12 @@ class ReplyParser:
         self._called = self._called or bool(part.calls)
         self._thoughts += bool(part.thought)
         return Delta(part.words, part.calls, thought=part.thought)
+
+
+def _without_calls(delta: Delta) -> Delta:
+    """Return the delta of a server that calls tools although none is allowed, without these calls."""
+    reason = "stop" if delta.finish_reason == "tool_calls" else delta.finish_reason
+    return replace(delta, tool_calls=(), finish_reason=reason) if delta.tool_calls or reason else delta
 
 
 def forced_opening(request: Request, markup: Markup) -> str:

@@ -95,6 +95,14 @@ _OF_ANY_OBJECT = frozenset(("type", "properties", "required", "additionalPropert
 """Keywords of a schema that allow the empty object, if no property is defined."""
 
 
+def shown_tools(request: Request) -> frozenset[str]:
+    """Return the names of the tools that the prompt shows: those offered, and those called earlier, which
+    models call again even where no tool is offered.
+    """
+    called = (call.name for message in request.messages for call in message.tool_calls)
+    return frozenset((*(tool.name for tool in request.tools), *called))
+
+
 def call_without_arguments(request: Request) -> ToolCall | None:
     """Return the call that `tool_choice` names, if its tool takes no arguments; else None. No model need
     write it.

@@ -18,6 +18,7 @@ from llmcore.engine import (
     Request,
     RequestError,
     SetupError,
+    Tool,
     ToolCall,
 )
 from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
@@ -196,6 +197,37 @@ async def test_where_no_engine_has_words_that_is_an_error():
     both = World(ScriptedLlm(["..."]), ScriptedLlm([" "]))
     with pytest.raises(ReplyError, match="has no words"):
         await both.ask()
+
+
+TOOLS = (Tool("look", ""),)
+CALLING = Message("assistant", "", (ToolCall("c1", "look", "{}"),))
+RESULT = Message("tool", "found", (), "c1")
+AFTER_RESULT = Request((*ASK.messages, CALLING, RESULT), TOOLS)
+
+
+async def test_after_a_result_the_second_request_allows_no_further_call():
+    both = world([], ["found it"])
+    assert await both.ask(AFTER_RESULT) == "found it"
+    assert [request.tool_choice for request in both.primary.requests] == ["auto", "none"]
+
+
+async def test_a_forbidden_call_is_followed_by_a_request_without_tools():
+    both = world([], ["hello"])
+    assert await both.ask(replace(ASK, tools=TOOLS, tool_choice="none")) == "hello"
+    assert [request.tools for request in both.primary.requests] == [TOOLS, ()]
+
+
+async def test_an_answer_whose_words_preceded_the_tool_ends_without_more():
+    both = world([])
+    spoken = replace(CALLING, content="I'll have a look.")
+    assert await both.ask(replace(AFTER_RESULT, messages=(*ASK.messages, spoken, RESULT))) == ""
+    assert (len(both.primary.requests), both.fallback.requests, both.reasons) == (2, [], [])
+
+
+async def test_a_refused_request_without_tools_is_the_empty_reply_that_it_followed():
+    both = world([], [RequestError("calls without tools")])
+    assert await both.ask(replace(AFTER_RESULT, tool_choice="none")) == "from the other"
+    assert both.reasons == ["reply"]
 
 
 async def test_words_may_come_behind_blanks_and_thoughts():

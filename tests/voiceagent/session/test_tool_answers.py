@@ -15,6 +15,8 @@ from typed_call import Deaf
 
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, ToolCall
+from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
+from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 from voiceagent.agents import Agent, tool
 from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation import events as ev
@@ -65,7 +67,9 @@ class Call:
     async def __aenter__(self) -> Call:
         silent = Voice()
         silent.may_speak.set()  # the apology is synthesised before the call
-        services = await call_services(Deaf(), self.llm, silent, agent=self._agent)
+        breaker = CircuitBreaker(3, Backoff(60.0, 60.0), lambda: 1.0)
+        llm = FallbackLlm(self.llm, None, breaker, TimeOuts(5.0, 5.0), lambda reason: None)
+        services = await call_services(Deaf(), llm, silent, agent=self._agent)
         silent.may_speak = self.voice.may_speak
         settings = call_settings(turn_detection=None, latency_events=True)
         self.agent = agent = RunningAgent("call_1", Clerk)
@@ -172,3 +176,22 @@ async def test_a_call_made_twice_with_the_same_result_is_answered_and_not_made_a
         call.voice.may_speak.set()
         await call.asked(3)
         assert [one.tool_choice for one in call.llm.requests] == ["auto", "auto", "none"]
+
+
+async def test_a_model_that_says_nothing_after_a_result_must_say_something() -> None:
+    async with Call([calls()], [], ["There is tea."]) as call:
+        call.voice.may_speak.set()
+        await call.client.until(lambda: len(call.ended) == 2)
+        assert [one.tool_choice for one in call.llm.requests] == ["auto", "auto", "none"]
+        assert [one.text for one in call.client.of(notify.NotifyResponseText)] == ["There is tea."]
+
+
+async def test_an_answer_spoken_before_its_tool_ends_without_an_apology() -> None:
+    async with Call(["I'll look. ", calls()], [], []) as call:
+        call.voice.may_speak.set()
+        await call.client.until(lambda: len(call.ended) == 2)
+        assert [one.status for one in call.ended] == ["completed", "completed"]
+        assert [one.text for one in call.client.of(notify.NotifyResponseText)] == ["I'll look. "]
+        call.session.handle(ev.ItemCreated(MessageItem("again", "user", "and coffee")))
+        call.session.handle(ev.ResponseRequested())
+        await call.asked(4)
