@@ -22,8 +22,9 @@ _STOPS = (".", "?", "!")
 _WORD_COUNTS = 0.5
 """Weight of a token of a likely word, in tokens of a name."""
 _FAREWELL = "Goodbye"
-"""Callers of any agent say it, often fast: of 12 by Piper's Joe in different tempos, 8 were "To buy." or
-"Dubai." without it, and none with it. In return, "a good buy" may become "a goodbye".
+"""Callers of any agent say it, often fast, which sounds like "to buy" or "Dubai". It counts as a name: with a
+word's weight, six of ten calls that end in it were misheard, as a growing turn is first decoded without its
+end. In return, "a good buy" may become "a goodbye".
 """
 _CALLS = 32
 """Calls with phrases of their own for which these are kept ready."""
@@ -81,7 +82,8 @@ class PhraseBook:
         self._insides = word_insides(vocabulary)
         self._base = None if phrases is None else _read_phrases(phrases, weight, vocabulary)
         if phrases is not None or words:
-            self._base = self._with_names(self._base, self._word_names((_FAREWELL, *words)))
+            likely = self._word_names(words) | self._whole_names((_FAREWELL, _FAREWELL.lower()))
+            self._base = self._with_names(self._base, likely)
         self.of_call = lru_cache(_CALLS)(self._of_call)
         """Return the server's phrases plus names and words of one call. Thread-safe."""
         self.of_server = self._of_call((), ())
