@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from fixed_config import write_config
+from openai.resources.live.live import AsyncLiveConnectionManager
 from readmes import (
     COMMANDS,
     NOT_RUN,
@@ -285,3 +286,39 @@ def test_the_configuration_to_begin_with_loads(tmp_path: Path) -> None:
     (tmp_path / "prompt.md").write_text("You are a friendly voice assistant.")
     (tmp_path / "my.toml").write_text(block)
     assert load(tmp_path / "my.toml").llm.engine == "openai"
+
+
+async def test_client_of_the_docs_that_loses_its_connection_goes_on_with_its_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One session, which says the rest of its greeting on the second connection."""
+    kinds: asyncio.Queue[str] = asyncio.Queue()
+    connections: list[Any] = []
+    enter = AsyncLiveConnectionManager.__aenter__
+
+    async def entered(manager: AsyncLiveConnectionManager) -> Any:
+        connections.append(await enter(manager))
+        return connections[-1]
+
+    monkeypatch.setattr(AsyncLiveConnectionManager, "__aenter__", entered)
+    config = write_config(tmp_path)
+    config.write_text(
+        config.read_text().replace(
+            "[agent]", '[agent]\ngreeting = "Good morning, this is the front desk."', 1
+        )
+    )
+    async with served(config) as address:
+        client = snippet_with("on_reconnecting=").replace("localhost:8080", address)
+        names: dict[str, Any] = {"print": kinds.put_nowait}
+        exec(client.replace("asyncio.run(main())", ""), names)
+        calling = asyncio.create_task(names["main"]())
+        async with asyncio.timeout(PATIENCE_S):
+            assert await kinds.get() == "session.started"
+            assert (await kinds.get()).startswith("session.output_")
+            lost = connections[0]._connection
+            lost.transport.abort()
+            while connections[0]._connection is lost:
+                assert (await kinds.get()).startswith("session.output_")
+            assert (await kinds.get()).startswith("session.output_")
+        calling.cancel()
+        await asyncio.gather(calling, return_exceptions=True)
