@@ -12,7 +12,7 @@ from audio.synthesizers import speak_with
 from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Delta, Message, Request, SupportsPriorityRaise, Tool
 from llmcore.policies.load_shedding import SheddingLevel
-from llmcore.policies.repeated_calls import answer_repeated_calls
+from llmcore.policies.must_answer import answer_repeated_calls
 from voiceagent.conversation import commands as do
 from voiceagent.conversation.events import Event, ResponseFailed, ResponseReviewed, Stage
 from voiceagent.conversation.fragments import Fragmenter
