@@ -26,10 +26,10 @@ class Chunks:
     """Iterator over the chunks of a stream, followed by `STREAM_ENDED` if it ended properly.
 
     A broken connection raises an error, except if only the end of the connection marks the end of the body
-    (HTTP/1.0, or neither chunked nor with a Content-Length). Then `[DONE]` must have arrived, as it must from a
-    server that has sent it before (`ends`): a proxy may end a stream properly whose server is gone. The openai
-    package does not expose it, so the raw bytes are watched. A server that does not stream sends one JSON
-    object, which is one chunk. An answer without any chunk raises AttemptFailed.
+    (HTTP/1.0, or neither chunked nor with a Content-Length). Then `[DONE]` must have arrived, as it must from
+    a server that has sent it before (`ends`): a proxy may end a stream properly whose server is gone. The
+    openai package does not expose it, so the raw bytes are watched. A server that does not stream sends one
+    JSON object, which is one chunk. An answer without any chunk raises AttemptFailed.
     """
 
     def __init__(self, stream: AsyncStream[ChatCompletionChunk], ends: StreamEnds) -> None:
