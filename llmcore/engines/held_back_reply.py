@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import Any
 
-from llmcore.engine import Delta, Request
+from llmcore.engine import Delta, Request, Usage
 from llmcore.text.reply import ReplyParser
+from llmcore.text.stop_strings import StopStrings
 from llmcore.text.unopened_thoughts import ThoughtHabit
 from llmcore.text.whole_characters import WholeCharacters
 
@@ -33,6 +35,7 @@ class HeldBackReply:
     def __init__(self, request: Request, habit: ThoughtHabit, server: str) -> None:
         self._parser = ReplyParser(request, doubtful=True)
         self._characters = WholeCharacters()
+        self._stops = StopStrings(request.stop)
         self._thought_habit = habit
         self._server = server
         self._held_since_s: float | None = None
@@ -58,12 +61,31 @@ class HeldBackReply:
     def read(self, delta: Delta) -> list[Delta]:
         """Convert a delta of the server; `[HELD_BACK]` if its words are held back. Raises ReplyError."""
         text, passed = self._parser.text, self._parser.text.held_words is None
-        deltas = self._parser.read(self._characters.push(delta))
+        deltas = [
+            each
+            for part in self._up_to_stop(self._characters.push(delta))
+            for each in self._parser.read(part)
+        ]
         if not self._observed:
             self._observe(delta, deltas, passed)
         if text.held_words and not self._thought_habit.doubts("".join(text.held_words)):
             deltas += self.release()
         return deltas or ([HELD_BACK] if text.held_words else [])
+
+    @property
+    def stopped(self) -> bool:
+        """True once the words have reached a stop string, which the server may have ignored."""
+        return self._stops.stopped
+
+    def stop(self) -> list[Delta]:
+        """Return the last deltas of a reply that the server would continue behind a stop string."""
+        return self.read(Delta(finish_reason="stop", usage=Usage()))
+
+    def _up_to_stop(self, delta: Delta) -> list[Delta]:
+        """Return the delta without words behind a stop string, after the words that may have begun one."""
+        held = self._stops.finish() if delta.tool_calls or delta.finish_reason is not None else ""
+        delta = replace(delta, text=self._stops.push(delta.text)) if delta.text else delta
+        return [Delta(held), delta] if held else [delta]
 
     def _observe(self, delta: Delta, deltas: list[Delta], passed: bool) -> None:
         """Record once per reply whether the model writes unopened thoughts."""

@@ -31,7 +31,7 @@ from llmcore.engines.openai_servers import (
     model_list,
     server_of,
 )
-from llmcore.engines.openai_stream import Chunks
+from llmcore.engines.openai_stream import Chunks, StreamEnds
 from llmcore.engines.remote_engine import START_S, EventStream, RemoteLlm, RemoteSettings, trace_headers
 from llmcore.engines.remote_failures import AttemptFailed, retry_after_s
 from llmcore.text.context_limit import ContextLimit
@@ -82,6 +82,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         self.asks_shapes = False
         """True if `start` must probe the server for the shapes that it accepts."""
         self._refused_fields: set[str] = set()
+        self._stream_ends = StreamEnds()
         self._context_limit = ContextLimit()
         self._has_learned = False
         self._models: tuple[str, ...] = ()
@@ -223,12 +224,12 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
 
         llama-cpp-python ends a stream without a chunk if the prompt is too long or a call cannot be streamed.
         """
-        chunks = Chunks(await self._send(request, body))
+        chunks = Chunks(await self._send(request, body), self._stream_ends)
         if not await chunks.is_empty():
             return chunks
         await chunks.close()
         body.pop("stream_options", None)
-        return Chunks(await self._send(request, body, stream=False))
+        return Chunks(await self._send(request, body, stream=False), self._stream_ends)
 
     async def _send(
         self, request: Request, body: Mapping[str, Any], **more: Any

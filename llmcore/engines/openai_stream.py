@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 from openai import AsyncStream
 from openai.types.chat import ChatCompletionChunk
@@ -14,17 +15,26 @@ _TAIL_BYTES = 64
 """Bytes kept from the end of the stream, to search for `[DONE]`."""
 
 
+@dataclass(slots=True)
+class StreamEnds:
+    """Ends of one server's streams. has_done: one of them has ended with `[DONE]`."""
+
+    has_done: bool = False
+
+
 class Chunks:
     """Iterator over the chunks of a stream, followed by `STREAM_ENDED` if it ended properly.
 
     A broken connection raises an error, except if only the end of the connection marks the end of the body
-    (HTTP/1.0, or neither chunked nor with a Content-Length). Then `[DONE]` must have arrived; the openai
-    package does not expose it, so the raw bytes are watched. A server that does not stream sends one JSON
-    object, which is one chunk. An answer without any chunk raises AttemptFailed.
+    (HTTP/1.0, or neither chunked nor with a Content-Length). Then `[DONE]` must have arrived, as it must from
+    a server that has sent it before (`ends`): a proxy may end a stream properly whose server is gone. The
+    openai package does not expose it, so the raw bytes are watched. A server that does not stream sends one
+    JSON object, which is one chunk. An answer without any chunk raises AttemptFailed.
     """
 
-    def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
+    def __init__(self, stream: AsyncStream[ChatCompletionChunk], ends: StreamEnds) -> None:
         self._stream = stream
+        self._ends = ends
         self._end_reported = False
         self._has_chunks = False
         self._first: ChatCompletionChunk | str | None = None
@@ -102,7 +112,12 @@ class Chunks:
             yield data
 
     def _ended_properly(self) -> bool:
+        if b"[DONE]" in self._tail:
+            self._ends.has_done = True
+            return True
+        if self._ends.has_done and self._has_chunks and not self._is_json():
+            return False
         response = self._stream.response
         headers = response.headers
         framed = "chunked" in headers.get("transfer-encoding", "").lower() or "content-length" in headers
-        return framed or response.http_version == "HTTP/2" or b"[DONE]" in self._tail
+        return framed or response.http_version == "HTTP/2"

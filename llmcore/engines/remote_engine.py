@@ -272,6 +272,10 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
                 if delta is not None:
                     for each in reply.read(delta):
                         yield each
+                if reply.stopped:  # leaving the block closes the connection, which ends the server's work
+                    for each in reply.stop():
+                        yield each
+                    return
         for delta in reader.finish():
             for each in reply.read(delta):
                 yield each

@@ -26,7 +26,7 @@ from llmcore.engine import (
     is_server_failure,
 )
 from llmcore.policies.circuit_breaker import CircuitBreaker
-from llmcore.policies.empty_replies import ask_for_words, words_precede_result
+from llmcore.policies.must_answer import ask_for_words, words_precede_result
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
 FallbackReason = Literal["error", "timeout", "busy", "circuit_open", "setup", "reply"]

@@ -11,7 +11,7 @@ from functools import partial
 from audio.synthesizers import speak_with
 from llmcore.engine import Delta, Message, Request, SupportsPriorityRaise, Tool
 from llmcore.policies.load_shedding import SheddingLevel
-from llmcore.policies.repeated_calls import answer_repeated_calls
+from llmcore.policies.must_answer import answer_repeated_calls
 from voiceagent.conversation import commands as do
 from voiceagent.conversation.events import Event, ResponseFailed, ResponseReviewed, Stage
 from voiceagent.conversation.fragments import Fragmenter

@@ -394,3 +394,66 @@ async def test_to_another_server_or_model_nothing_of_that_goes(server: QuirkySer
     message = server.bodies[1]["messages"][1]
     assert message.keys() == {"role", "content", "tool_calls"}
     assert message["tool_calls"][0].keys() == {"id", "type", "function"}
+
+
+# ---- stop strings of the request
+
+
+@pytest.mark.parametrize(
+    "pieces", [["Yes.\nCaller: and"], ["Yes.", "\nCal", "ler: and"], ["Yes.\n", "Caller:", " and"]]
+)
+async def test_a_stop_string_that_the_server_ignores_ends_the_reply(
+    llm: OpenAILlm, server: QuirkyServer, pieces: list[str]
+) -> None:
+    closed = asyncio.Event()
+
+    async def endless() -> AsyncIterator[str]:
+        try:
+            for piece in pieces:
+                yield event(chunk({"content": piece}))
+            while True:
+                await asyncio.sleep(0.001)
+                yield event(chunk({"content": " more"}))
+        finally:
+            closed.set()
+
+    server.answers = [lambda _: StreamingResponse(endless(), media_type="text/event-stream")]
+    async with asyncio.timeout(20):
+        deltas = await read(llm, replace(ASK, stop=("\nCaller:",)))
+        assert (said(deltas), deltas[-1].finish_reason) == ("Yes.", "stop")
+        await closed.wait()
+
+
+async def test_words_that_only_begin_a_stop_string_are_spoken(llm: OpenAILlm, server: QuirkyServer) -> None:
+    server.answers = [reply(["Yes.", "\nCall"])]
+    assert said(await read(llm, replace(ASK, stop=("\nCaller:",)))) == "Yes.\nCall"
+
+
+async def test_words_before_a_call_are_whole_where_they_may_begin_a_stop_string(
+    llm: OpenAILlm, server: QuirkyServer
+) -> None:
+    call = {"index": 0, "id": "c1", "function": {"name": "weather", "arguments": "{}"}}
+    server.answers = [
+        streamed(chunk({"content": "Yes.\n"}), chunk({"tool_calls": [call]}), chunk({}, "tool_calls"), DONE)
+    ]
+    deltas = await read(llm, replace(ASK, stop=("\nCaller:",)))
+    assert (said(deltas), called(deltas)) == ("Yes.\n", [("weather", {})])
+
+
+# ---- streams that end without their end
+
+
+async def test_a_stream_without_the_end_that_the_server_sends_is_broken(
+    llm: OpenAILlm, server: QuirkyServer
+) -> None:
+    server.answers = [reply(["Yes."]), streamed(chunk({"content": "The table"}))]
+    assert said(await read(llm)) == "Yes."
+    with pytest.raises(LlmError, match="ended before the reply did"):
+        await read(llm)
+
+
+async def test_a_server_that_never_marks_the_end_ends_its_replies_by_the_stream(
+    llm: OpenAILlm, server: QuirkyServer
+) -> None:
+    server.answers = [streamed(chunk({"content": "Yes."}))]
+    assert [said(await read(llm)) for _ in range(2)] == ["Yes.", "Yes."]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from llmcore.engine import Message, Request, Tool, ToolCall
-from llmcore.policies.empty_replies import ask_for_words, words_precede_result
+from llmcore.policies.must_answer import ask_for_words, words_precede_result
 
 ASKED = Message("user", "Wake me at six.")
 RESULT = Message("tool", "set", (), "c1")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from llmcore.engine import Message, Request, Tool, ToolCall
-from llmcore.policies.repeated_calls import answer_repeated_calls
+from llmcore.policies.must_answer import answer_repeated_calls
 
 
 def called(arguments: str, result: str, name: str = "look_up") -> tuple[Message, Message]:

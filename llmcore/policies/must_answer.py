@@ -1,7 +1,7 @@
-"""Tool calls that are repeated without end.
+"""Requests that must be answered in words, because the caller would hear nothing otherwise.
 
-A small model that has a tool's result may make the same call again, up to the limit of rounds, while the
-caller hears nothing.
+A small model that has a tool's result may make the same call again, up to the limit of rounds. Other models
+write nothing after a result, or call a tool that `tool_choice` "none" forbids.
 """
 
 from __future__ import annotations
@@ -38,3 +38,29 @@ def _last_round(messages: Sequence[Message]) -> tuple[Sequence[Message], Round |
         return messages, None
     called = tuple((call.name, call.arguments) for call in calls)
     return messages[: end - 1], (called, tuple(message.content for message in messages[end:]))
+
+
+def ask_for_words(request: Request) -> Request:
+    """Return the request to send after an empty reply, which differs where the same one would likely be
+    answered with nothing again.
+
+    Where no call is allowed, the tools are left out: the model must have tried to call one. After a tool's
+    result, no further call is allowed.
+    """
+    if request.tool_choice == "none":
+        return replace(request, tools=())
+    if request.tool_choice == "auto" and request.messages[-1:] and request.messages[-1].role == "tool":
+        return replace(request, tool_choice="none")
+    return request
+
+
+def words_precede_result(request: Request) -> bool:
+    """Return True if the newest message is a tool's result, and the agent has said words since the caller's
+    last message. The answer may then be complete without more.
+    """
+    for message in reversed(request.messages):
+        if message.role == "assistant" and any(map(str.isalnum, message.content)):
+            return request.messages[-1].role == "tool"
+        if message.role not in ("assistant", "tool"):
+            return False
+    return False
