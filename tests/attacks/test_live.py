@@ -126,6 +126,15 @@ STARTS = {
     ),
     "instructions": (start(instructions="a" * 110_000), "at most 100000"),
     "a deep schema": (start(delegation=backend(tools=[function(properties=deep(60))])), "at most 32"),
+    "an idle timeout of 400 digits": (start(idle_timeout_s=10**400), "less than or equal to 86400"),
+    "a delay of 400 digits": (
+        start(delegation={"type": "client", "acknowledgement_delay_ms": 10**400}),
+        "less than or equal to 600000",
+    ),
+    "a threshold of 400 digits": (
+        start(wake_policy={"type": "speech", "vad_threshold": 10**400}),
+        "input should be a valid number",
+    ),
 }
 
 

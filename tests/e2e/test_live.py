@@ -116,6 +116,34 @@ async def test_client_with_a_wrong_id_and_two_answers_loses_neither(tmp_path: Pa
         assert "It says sunny." in caller.transcript("output")
 
 
+async def test_delegation_outlives_a_connection_that_the_sdk_replaces(tmp_path: Path) -> None:
+    recording("goforward.wav")
+    place: dict[str, str] = {}
+    async with serving_tools(tmp_path, "live_engine:LiveLlm") as address:
+        live = AsyncOpenAI(api_key="none", base_url=f"http://{address}/v1").live
+        async with live.connect(
+            extra_query={"resume_s": "30"}, on_reconnecting=lambda _: {"extra_query": place}
+        ) as connection:
+            caller = LiveCaller(connection)
+            await connection.session.start(session={"model": "gpt-live-1"})
+            place["session_id"] = (await caller.until("session.started"))["session"]["id"]
+            talk = asyncio.create_task(caller.speak())
+            created = await caller.until("session.delegation.created")
+            place["after"] = created["event_id"]
+            connection._connection.transport.abort()
+            said = ""
+            async with asyncio.timeout(PATIENCE_S):
+                async for event in connection:  # unlike `recv`, it connects again
+                    if event.type == "session.output_transcript.delta":
+                        if not said:
+                            about = {"content": "sunny", "delegation_id": created["delegation"]["id"]}
+                            await connection.session.commentary.append(**about)
+                        said += event.delta
+                    if "It says sunny." in said:
+                        break
+            await talk
+
+
 async def test_backend_calls_a_function_of_the_client_and_tells_its_result(tmp_path: Path) -> None:
     delegation = {"type": "responses", "responses": {"model": "gpt-5", "tools": [WEATHER]}}
     async with speaking(tmp_path, delegation=delegation) as caller:

@@ -61,7 +61,11 @@ LIVE_START = {
     "session": {
         "model": "m",
         "instructions": "Be kind.",
-        "delegation": _BACKEND,
+        "delegation": {**_BACKEND, "acknowledgement_delay_ms": 400},
+        "idle_timeout_s": 5,
+        "wake_policy": {"type": "speech", "vad_threshold": 0.5},
+        "store": False,
+        "triggers": [],
         "input": [{"role": "user", "content": [{"type": "input_text", "text": "Hello?"}]}],
         "audio": {"format": {"type": "audio/pcmu", "rate": 8000}, "output": {"voice": {"id": "v"}}},
     },

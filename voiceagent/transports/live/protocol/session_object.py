@@ -22,6 +22,8 @@ MAX_HISTORY = 128
 """Messages of the history that a session starts with."""
 MAX_DELAY_MS = 600_000
 """Ten minutes: longer than any caller waits."""
+MAX_IDLE_S = 86_400
+"""A day: more than any pause that matters, and a number that a timer takes."""
 ACKNOWLEDGEMENT_DELAY_MS = 400
 """Delay where the client sets none. OpenAI's default is 0 except with Decisions (400). A fixed phrase that
 starts at once would delay the answer of a tool that takes 100 ms.
@@ -211,7 +213,7 @@ class SessionConfig(Wire):
     audio: Audio | None = None
     client: Annotated[ClientConfig | None, _none_but(_NO_DATA_CHANNEL)] = None
     delegation: Delegation | None = None
-    idle_timeout_s: Annotated[int, Field(ge=1)] | None = None
+    idle_timeout_s: Annotated[int, Field(ge=1, le=MAX_IDLE_S)] | None = None
     input: Annotated[list[InitialItem], Field(max_length=MAX_HISTORY, fail_fast=True)] | None = None
     instructions: str | None = None
     safety_identifier: str | None = None

@@ -69,7 +69,8 @@ class OutputTranscript:
     """The agent's transcript, released word by word with the audio that is sent.
 
     The text of a fragment is known before the length of its audio, so the pace is that of earlier responses.
-    When all audio is sent, the rest follows; when it is cut, only the part that was played.
+    When all audio is sent, the rest follows; when it is cut, only the part that was played. Both end with the
+    audio.
     """
 
     _character_s: float = CHARACTER_S
@@ -88,6 +89,8 @@ class OutputTranscript:
 
     def on_audio(self, seconds: float, now_ms: int) -> Piece | None:
         """Advance by audio that is sent. Return the words that begin in it."""
+        if not self._sent_s:
+            self._end_ms = now_ms
         self._sent_s += seconds
         begin = self._released
         while self._released < len(self._text) and self._released * self._character_s < self._sent_s:
@@ -103,7 +106,7 @@ class OutputTranscript:
             measured_s = self._sent_s / len(self._text)
             self._character_s = min(max(measured_s, _FASTEST_S), _SLOWEST_S)
         begin, self._released = self._released, len(self._text)
-        piece = self._piece(begin, now_ms)
+        piece = self._last_piece(begin, now_ms)
         self._reset()
         return piece
 
@@ -114,7 +117,7 @@ class OutputTranscript:
         piece = None
         if played and end > begin:
             self._released = end
-            piece = self._piece(begin, now_ms)
+            piece = self._last_piece(begin, now_ms)
         self._reset()
         return piece
 
@@ -125,6 +128,12 @@ class OutputTranscript:
         start_ms = max(now_ms, self._end_ms)
         self._end_ms = start_ms + round(len(text) * self._character_s * 1000)
         return Piece(text, start_ms, self._end_ms)
+
+    def _last_piece(self, begin: int, now_ms: int) -> Piece | None:
+        """Return the rest of the text: its audio is sent, so that it ends now if the former piece does."""
+        text = self._text[begin : self._released]
+        start_ms = self._end_ms if self._sent_s else now_ms
+        return Piece(text, start_ms, max(start_ms, now_ms)) if text else None
 
     def _reset(self) -> None:
         self._text, self._released, self._sent_s, self._end_ms = "", 0, 0.0, 0

@@ -75,9 +75,18 @@ def test_cut_response_has_the_played_words_only() -> None:
     transcript = OutputTranscript()
     transcript.on_text("one two three four")
     played(transcript, 1)
-    assert transcript.on_cut("one two", 100) == Piece(" two", 195, 455)
+    assert transcript.on_cut("one two", 300) == Piece(" two", 195, 300)
     transcript.on_text("next")
     assert [piece.text for piece in played(transcript, 1)] == [" next"]
+
+
+def test_last_words_of_a_fast_voice_do_not_reach_into_the_next_response() -> None:
+    transcript = OutputTranscript()
+    transcript.on_text("one two three")  # 845 ms at the assumed pace
+    played(transcript, 20)  # 400 ms
+    assert transcript.on_sent(380) == Piece(" three", 455, 455)
+    transcript.on_text("four")
+    assert transcript.on_audio(0.02, 460) == Piece(" four", 460, 785)
 
 
 def test_nothing_is_sent_where_more_was_released_than_played() -> None:
