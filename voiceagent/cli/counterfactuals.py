@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,9 @@ from voiceagent.engines.build import build_engine
 from voiceagent.evals.exact_tests import sign_test
 from voiceagent.evals.folder import SETTINGS
 from voiceagent.evals.judge import ask
-from voiceagent.evals.record import CallRecord, Said
+from voiceagent.evals.record import CallRecord, Said, ToolUse
 from voiceagent.evals.scenario import EvalFile
+from voiceagent.evals.sound_call import arguments_of
 from voiceagent.scores.statistics import Indices, Interval, bootstrap
 from voiceagent.telemetry.terminal_table import print_table
 from voiceagent.validation.errors import CommandFailed
@@ -68,10 +70,10 @@ def compare_calls(
     if not futures:
         raise CommandFailed(f"{calls}: what is set changes none of the {len(logs)} calls")
     try:
-        judged = asyncio.run(_judged(futures, settings, folder, config.agent.language))
+        shares = asyncio.run(judged(futures, settings, folder, config.agent.language))
     except LlmError as error:
         raise CommandFailed(f"the judge did not start: {error}") from error
-    _print(differences(futures, judged), len(logs), len(futures), left_out)
+    _print(differences(futures, shares), len(logs), len(futures), left_out)
 
 
 def differences(
@@ -88,8 +90,19 @@ def differences(
         _difference(name, [(figure(one.before), figure(one.after)) for one in futures])
         for name, figure in figures.items()
     ]
+    only = [(_missing(one.before, one.after), _missing(one.after, one.before)) for one in futures]
+    found.append(_difference("tool calls that the other lacks", only))
     found.append(_difference("questions answered yes", judged))
     return [one for one in found if one is not None]
+
+
+def _missing(turns: Sequence[OutlinedTurn], other: Sequence[OutlinedTurn]) -> float:
+    """Return the number of tool calls of a future that the other one does not make, with these arguments."""
+    return float((_tool_calls(turns) - _tool_calls(other)).total())
+
+
+def _tool_calls(turns: Sequence[OutlinedTurn]) -> Counter[tuple[str, str]]:
+    return Counter((tool.name, tool.arguments) for turn in turns for tool in turn.tools)
 
 
 def _difference(name: str, values: Sequence[tuple[float | None, float | None]]) -> Difference | None:
@@ -106,7 +119,7 @@ def _difference(name: str, values: Sequence[tuple[float | None, float | None]]) 
     return Difference(name, len(pairs), before, after, bootstrap(len(pairs), mean), p)
 
 
-async def _judged(
+async def judged(
     futures: Sequence[Futures], settings: EvalFile, folder: Path, language: str
 ) -> list[tuple[float | None, float | None]]:
     """Return the share of questions that a judge answers with yes, in both futures of each call."""
@@ -130,7 +143,10 @@ async def _share(
     judge: Llm, questions: Sequence[str], turns: Sequence[OutlinedTurn], language: str
 ) -> float | None:
     said = [one for turn in turns for one in (Said("caller", turn.said), Said("agent", turn.answered))]
-    call = CallRecord(tuple(said), language=language)
+    tools = [
+        ToolUse(tool.name, arguments_of(tool.arguments), tool.output) for turn in turns for tool in turn.tools
+    ]
+    call = CallRecord(tuple(said), tuple(tools), language=language)
     answers = [(await ask(judge, question, call)).answer for question in questions]
     valid = [answer == "yes" for answer in answers if answer is not None]
     return fmean(valid) if valid else None

@@ -98,6 +98,9 @@ def _compare_calls(options: argparse.Namespace) -> None:
 
     if not options.set:
         raise CommandFailed("--calls needs --set KEY=VALUE: what would be different")
+    for name in ("against", "json", "junit", "only", "runs", "typed"):
+        if getattr(options, name):
+            raise CommandFailed(f"--{name} is not for --calls; allowed: --set, --recorded, and a FOLDER")
     config, changed = load(options.config), load(options.config, parse_changes(options.set))
     settings = read_settings(options.folder)
     compare_calls(config, changed, options.calls, settings, options.folder, options.recorded)

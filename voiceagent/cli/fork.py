@@ -217,6 +217,7 @@ def _answer_sources(counts: Counts) -> str:
 def _is_similar(one: OutlinedTurn, other: OutlinedTurn) -> bool:
     """Return True if the turns differ by no more than the resolution of the virtual clock."""
     words = (one.said, one.answered, one.outcome) == (other.said, other.answered, other.outcome)
+    words = words and _calls(one) == _calls(other)
     times = [
         (one.spoke_until_s, other.spoke_until_s),
         (one.ended_after_s, other.ended_after_s),
@@ -234,4 +235,9 @@ def _row(turn: OutlinedTurn) -> tuple[str | Text, ...]:
     waited = "" if turn.waited_s is None else f"{turn.waited_s:.2f} s"
     answered = turn.answered if len(turn.answered) <= 60 else turn.answered[:57] + "..."
     times = (f"{turn.spoke_until_s:.2f} s", f"{turn.ended_after_s:.2f} s")
+    answered = " ".join([*_calls(turn), answered])
     return (*times, terminal_text(turn.said), waited, terminal_text(answered), turn.outcome)
+
+
+def _calls(turn: OutlinedTurn) -> list[str]:
+    return [f"{tool.name}({tool.arguments})" for tool in turn.tools]

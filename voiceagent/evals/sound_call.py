@@ -307,10 +307,13 @@ def tools_of(items: Sequence[Item]) -> tuple[ToolUse, ...]:
     """Return the tool calls of a conversation."""
     outputs = {item.call_id: item.output for item in items if isinstance(item, ToolOutputItem)}
     calls = [item.call for item in items if isinstance(item, ToolCallItem)]
-    return tuple(ToolUse(one.name, _arguments(one.arguments), outputs.get(one.call_id, "")) for one in calls)
+    return tuple(
+        ToolUse(one.name, arguments_of(one.arguments), outputs.get(one.call_id, "")) for one in calls
+    )
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def arguments_of(text: str) -> dict[str, Any]:
+    """Return a tool call's arguments from JSON; all text as "arguments" if it is no object."""
     try:
         given = json.loads(text or "{}")
     except ValueError:

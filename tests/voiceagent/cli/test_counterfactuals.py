@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 from fixed_config import write_config
 from kept_folder import keep_one
 
-from llmcore.engine import LlmError
-from voiceagent.calls.log.outline import OutlinedTurn
+from llmcore.engine import Delta, LlmError, Request
+from voiceagent.calls.log.outline import OutlinedTool, OutlinedTurn
 from voiceagent.calls.replaying.answers import Counts
 from voiceagent.cli import counterfactuals
 from voiceagent.cli.counterfactuals import compare_calls, differences
 from voiceagent.cli.fork import Futures
+from voiceagent.cli.main import main
 from voiceagent.config.tables import load
 from voiceagent.engines.config import EngineConfig
 from voiceagent.evals.scenario import EvalFile
@@ -52,6 +54,48 @@ def test_calls_without_a_value_in_both_do_not_count() -> None:
     assert "mean wait, s" not in found
 
 
+def calling(*arguments: str) -> OutlinedTurn:
+    tools = [OutlinedTool(f"call_{at}", "wake_up_call", one) for at, one in enumerate(arguments)]
+    return OutlinedTurn("turn", 1.0, 0.2, "Wake me.", 0.5, "Yes.", "completed", tools)
+
+
+def test_tool_calls_with_other_arguments_are_a_difference() -> None:
+    calls = futures(
+        ([calling("six")], [calling("seven", "seven")]),
+        ([calling("six")], [turn(0.5), calling("six")]),  # in another turn, but the same
+    )
+    found = {one.name: one for one in differences(calls)}["tool calls that the other lacks"]
+    assert (found.calls, found.before, found.after) == (2, 0.5, 1.0)
+
+
+class Judge:
+    """An LLM that says no, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def start(self) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        self.asked.append(request.messages[1].content)
+        yield Delta('{"line": 0, "answer": "no"}')
+
+
+async def test_a_judge_reads_the_tools_of_both_futures(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = Judge()
+    monkeypatch.setattr(counterfactuals, "build_engine", lambda *_: judge)
+    settings = EvalFile(judge=EngineConfig(engine="openai"), questions=("Was the caller woken?",))
+    calls = futures(([calling('{"time": "six"}')], [calling('{"time": "seven"}')]))
+    await counterfactuals.judged(calls, settings, Path("evals"), "en")
+    before, after = judge.asked[0], judge.asked[-1]
+    assert ("six" in before, "seven" in before) == (True, False)
+    assert ("six" in after, "seven" in after) == (False, True)
+
+
 def test_judged_shares_are_a_figure() -> None:
     calls = futures(([turn(0.5)], [turn(0.5)]), ([turn(0.5)], [turn(0.5)]))
     judged = [(0.5, 1.0), (None, 1.0)]
@@ -74,3 +118,11 @@ def test_judge_that_does_not_start_is_named(tmp_path: Path, monkeypatch: pytest.
     settings = EvalFile(judge=EngineConfig(engine="openai"), questions=("Was it polite?",))
     with pytest.raises(CommandFailed, match="the judge did not start: no connection"):
         compare_calls(load(path), changed, tmp_path / "kept", settings, tmp_path, recorded=True)
+
+
+@pytest.mark.parametrize("option", ["--against=x.toml", "--json=x.json", "--typed", "--runs=3", "--only=a"])
+def test_options_of_new_calls_are_refused_for_kept_ones(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["eval", "--calls", str(tmp_path), "--set", "turn.silence_s=0.4", option]) == 1
+    assert f"{option.partition('=')[0]} is not for --calls" in capsys.readouterr().err

@@ -11,12 +11,23 @@ from voiceagent.conversation import events as ev
 
 
 @dataclass(slots=True)
+class OutlinedTool:
+    """A tool call. arguments: JSON. output: "" while there is none."""
+
+    call_id: str
+    name: str
+    arguments: str
+    output: str = ""
+
+
+@dataclass(slots=True)
 class OutlinedTurn:
     """One turn of the caller and its response.
 
     spoke_until_s: position in the caller's audio. ended_after_s: silence that ended the turn. waited_s: from
     the last voiced sample to the first audio of the response, None without a response. outcome: of the
-    response, "cut off" if the turn was not over.
+    response, "cut off" if the turn was not over. tools: those that the LLM called. A response to a tool's
+    result belongs to the turn, too.
     """
 
     turn_id: str
@@ -26,20 +37,38 @@ class OutlinedTurn:
     waited_s: float | None = None
     answered: str = ""
     outcome: str = ""
+    tools: list[OutlinedTool] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Outline:
     turns: dict[str, OutlinedTurn] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)  # turn by response
+    tools: dict[str, OutlinedTool] = field(default_factory=dict)  # by call_id
+    calls: dict[str, list[OutlinedTool]] = field(default_factory=dict)  # by response, also of dropped ones
+    released: set[str] = field(default_factory=set)  # responses that the caller hears
     ended: tuple[float, float, float] = (0.0, 0.0, 0.0)  # the newest end of speech: position, clock, silence
 
     def step(self, step: Step) -> None:
         if isinstance(step.event, ev.TurnEnded):
             silent_s = max(0.0, step.received_s - step.event.at_s)
             self.ended = step.event.at_s, step.clock_s - silent_s, silent_s
+        self.event(step.event)
         for command in step.commands:
             self.command(command, step.clock_s)
+
+    def event(self, event: ev.Event) -> None:
+        match event:
+            case ev.ToolCallsReady(response_id, calls):
+                tools = [OutlinedTool(one.call_id, one.name, one.arguments) for one in calls]
+                self.tools.update((tool.call_id, tool) for tool in tools)
+                self.calls.setdefault(response_id, []).extend(tools)
+                if response_id in self.released:
+                    self.release(response_id)
+            case ev.ToolFinished(call_id, output=output) if call_id in self.tools:
+                self.tools[call_id].output = output
+            case _:
+                pass
 
     def command(self, command: Json, clock_s: float) -> None:
         match command:
@@ -48,8 +77,10 @@ class _Outline:
             case {"type": "NotifyTranscript", "item_id": turn_id, "text": text, "final": True}:
                 if (turn := self.turns.get(turn_id)) is not None:
                     turn.said = text
-            case {"type": "StartResponse", "response_id": response_id, "turn_id": str(turn_id)}:
-                self.answers[response_id] = turn_id
+            case {"type": "StartResponse", "response_id": response_id} as started:
+                self.start(response_id, started["turn_id"], started["preemptive"], started["beside"])
+            case {"type": "ReleaseResponse", "response_id": response_id}:
+                self.release(response_id)
             case {"type": "Play", "response_id": response_id}:
                 turn = self.answered(response_id)
                 if turn is not None and turn.waited_s is None:
@@ -62,6 +93,21 @@ class _Outline:
                     turn.outcome = "cut off" if over["false_end"] else over["status"]
             case _:
                 pass
+
+    def start(self, response_id: str, turn_id: str | None, preemptive: bool, beside: bool) -> None:
+        newest = next(reversed(self.turns.values()), None)
+        if turn_id is None and not beside and newest is not None and newest.tools:
+            turn_id = newest.turn_id  # it answers the result of a tool
+        if turn_id is not None:
+            self.answers[response_id] = turn_id
+        if not preemptive:
+            self.release(response_id)
+
+    def release(self, response_id: str) -> None:
+        """Add the tool calls of a response to its turn. A dropped response's count for nothing."""
+        self.released.add(response_id)
+        if (turn := self.answered(response_id)) is not None:
+            turn.tools += self.calls.pop(response_id, [])
 
     def answered(self, response_id: str) -> OutlinedTurn | None:
         return self.turns.get(self.answers.get(response_id, ""))
