@@ -32,6 +32,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.silent import SilentSynthesizer
 from voiceagent.server.startup import compose
+from voiceagent.session.agent import GREETING_SILENCE_S
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
@@ -77,7 +78,7 @@ async def decided(services: Services, samples: Samples) -> tuple[str, float]:
     started = Started("line", AudioFormat.PCMU, AudioFormat.PCMU)
     call.handle(ev.SettingsChanged(phone_settings(call.settings, started)))
     call.begin(greet=False)
-    call.post(ev.TurnsClaimed(True))
+    call.post(ev.TurnsClaimed(True, max_silence_s=GREETING_SILENCE_S))
     listener.start()
     whole = np.pad(samples, (round(BEFORE_S * RATE_HZ), round(AFTER_S * RATE_HZ)))
     begun_s = loop.time()

@@ -25,7 +25,15 @@ from voiceagent.agents.tools import ToolMethod, WrongArguments
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
 from voiceagent.conversation.events import HookFailed, TurnsClaimed
 from voiceagent.mcp.policies.results import cut
-from voiceagent.session.agent import AgentDoes, Answer, OfferedTool, Pressed, ToolFailed, ToolResult
+from voiceagent.session.agent import (
+    GREETING_SILENCE_S,
+    AgentDoes,
+    Answer,
+    OfferedTool,
+    Pressed,
+    ToolFailed,
+    ToolResult,
+)
 from voiceagent.session.call import CallRefused
 
 HOOK_S = 30.0
@@ -147,7 +155,7 @@ class RunningAgent:
         answer = self._context.answer if self._context is not None else None
         call = self._call()
         if answer is not None and call is not None:
-            call.post(TurnsClaimed(True))
+            call.post(TurnsClaimed(True, max_silence_s=GREETING_SILENCE_S))
             self._begin_task("on_answered", self._await_answer(answer))
 
     async def _await_answer(self, answer: Answer) -> None:

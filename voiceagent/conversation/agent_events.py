@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from audio.recognizers import Spelling
+from llmcore.engine import LOGGED_IF_SET
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.conversation.settings import AgentTool
 
@@ -90,10 +91,12 @@ class ReplyRequested:
 class TurnsClaimed:
     """The agent's code claims the caller's turns, which are then not answered, or (claimed False) releases
     them. private: their words are for the agent's code alone: not for history, LLM, client, log or recording.
+    max_silence_s: silence after which their turns end at the latest; None leaves it to what they say.
     """
 
     claimed: bool
     private: bool = False
+    max_silence_s: float | None = field(default=None, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,8 +260,8 @@ class Conversation:
                 return self._on_agent_changed(event)
             case ev.SpeechRequested() | ev.ReplyRequested():
                 self._answering.queue_speech(event)
-            case ev.TurnsClaimed(claimed, private):
-                self._turns.claim(claimed, private)
+            case ev.TurnsClaimed():
+                self._turns.claim(event)
             case ev.HangUpRequested(reason):
                 self._answering.hang_up_after_speech(reason)
             case ev.DictationBegan(digits):

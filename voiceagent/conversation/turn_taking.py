@@ -58,10 +58,13 @@ class TurnTaking:
         """True while the agent's code takes the caller's turns, so that they are not answered."""
         self.private = False
         """True while nothing else may have their words."""
+        self._max_silence_s: float | None = None
 
-    def claim(self, claimed: bool, private: bool) -> None:
+    def claim(self, event: ev.TurnsClaimed) -> None:
         """Give the caller's turns to the agent's code, or take them back."""
-        self.claimed, self.private = claimed, claimed and private
+        claimed = event.claimed
+        self.claimed, self.private = claimed, claimed and event.private
+        self._max_silence_s = event.max_silence_s
         if self.private and self._caller.open is not None:  # the answer began before the question
             self._caller.open.private, self._caller.open.respond = True, False
         if not claimed:  # the dictation is over
@@ -205,7 +208,9 @@ class TurnTaking:
         if detection is None:
             return []
         answer = self.answer_so_far(turn, settings)
-        delay = set_endpointing_delay(turn, said, detection.eagerness, self._rules.now, answer)
+        delay = set_endpointing_delay(
+            turn, said, detection.eagerness, self._rules.now, answer, self._max_silence_s
+        )
         return delay + self._backchannel(turn, delay, settings)
 
     def _backchannel(

@@ -85,6 +85,12 @@ keys or words.
 """
 
 
+GREETING_SILENCE_S = 0.6
+"""Silence that ends a turn while it is not known who answered. Nothing is answered yet, so that more words
+after it only add to the greeting. What people say makes other turns wait longer ("give me a minute").
+"""
+
+
 class Answer(Protocol):
     """The answer to an outbound call, while its first words and tones are heard."""
 

@@ -323,15 +323,22 @@ def shorten_backchannel_delay(
 
 
 def set_endpointing_delay(
-    turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, answer: AnswerSoFar
+    turn: CallerTurn,
+    agent: str,
+    eagerness: Eagerness,
+    policy: TurnPolicy,
+    answer: AnswerSoFar,
+    max_silence_s: float | None = None,
 ) -> list[RequireSilence]:
     """Set the endpointing delay of the pause in progress.
 
-    agent: see `decide_end_of_turn`. answer: to the turn's words.
+    agent: see `decide_end_of_turn`. answer: to the turn's words. max_silence_s: see `TurnsClaimed`.
     """
     if not isinstance(turn.phase, Paused):
         return []
     more_s = ANSWER_S if answer.awaited else 0.0
     decision = decide_end_of_turn(turn, agent, eagerness, policy, answer.acts)
+    if max_silence_s is not None:
+        decision = replace(decision, silence_s=min(decision.silence_s, max_silence_s))
     turn.phase = replace(turn.phase, rule=decision.rule)
     return [RequireSilence(turn.item_id, decision, more_s)]

@@ -18,6 +18,8 @@ from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
+from voiceagent.transports.telephony.asterisk_control import AsteriskControl
+from voiceagent.transports.telephony.control import CallControl
 from voiceagent.transports.telephony.provider import LineSettings, PhoneLine, ProviderConfig
 from voiceagent.transports.telephony.stream.json_messages import Digit, Text, read_fields, read_text
 from voiceagent.transports.telephony.stream.serializer import (
@@ -143,7 +145,7 @@ class AsteriskConfig(ProviderConfig):
     password_env: str | None = None
     """Environment variable that holds the password from websocket_client.conf."""
     ari_url: str = ""
-    """URL of Asterisk's HTTP server, such as "http://127.0.0.1:8088". Needed to place calls."""
+    """URL of Asterisk's HTTP server, such as "http://127.0.0.1:8088". Needed to place and transfer calls."""
     ari_user: str = "voiceagent"
     """User in ari.conf."""
     ari_password_env: str | None = None
@@ -156,8 +158,15 @@ class AsteriskConfig(ProviderConfig):
         def trusts(url: str, headers: Mapping[str, str]) -> bool:
             return password is not None and has_password(password, headers)
 
+        ari_password = settings.key("ari_password_env", self.ari_password_env)
+
+        def control(started: Started) -> CallControl | None:
+            if not self.ari_url or ari_password is None:
+                return None
+            return AsteriskControl(self.ari_url, (self.ari_user, ari_password), started.call_id)
+
         trust = None if password is None else trusts
-        return PhoneLine(AsteriskSerializer, trusts=trust, inband_keys=True)
+        return PhoneLine(AsteriskSerializer, control, trust, inband_keys=True)
 
 
 def has_password(password: str, headers: Mapping[str, str]) -> bool:

@@ -67,6 +67,14 @@ async def send(request: RestRequest) -> Mapping[str, Any]:
     """Send a request and return the JSON object of the answer, empty if it has none. Raise ControlError; its
     text never contains a key.
     """
+    said = await send_for_json(request)
+    return said if isinstance(said, dict) else {}
+
+
+async def send_for_json(request: RestRequest) -> Any:
+    """Send a request and return the JSON value of the answer, None if it has none. Raise ControlError, as
+    `send`.
+    """
     try:
         async with httpx2.AsyncClient(timeout=TIMEOUT_S) as client:
             answer = await client.request(
@@ -84,7 +92,6 @@ async def send(request: RestRequest) -> Mapping[str, Any]:
         why = " ".join(answer.text.split())[:200]
         raise ControlError(f"{request.method} {request.url}: HTTP {answer.status_code}: {why}")
     try:
-        said = answer.json()
+        return answer.json()
     except ValueError:
-        return {}
-    return said if isinstance(said, dict) else {}
+        return None

@@ -13,7 +13,7 @@ from audio.pcm import Samples
 from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import Item, MessageItem
-from voiceagent.session.agent import AnsweredBy, OutboundDetails
+from voiceagent.session.agent import GREETING_SILENCE_S, AnsweredBy, OutboundDetails
 from voiceagent.session.call import Call, InputOverflow
 from voiceagent.session.references import weak_callback
 from voiceagent.telemetry.log import Personal
@@ -221,7 +221,8 @@ class PhoneCall:
     def _begin_briefing(self, colleague: Colleague, briefing: Briefing) -> None:
         """Begin the call with a colleague, who is briefed once their greeting was heard."""
         self._call.begin(greet=False)
-        self._call.post(ev.TurnsClaimed(True))  # the colleague's words need no answer of the model
+        # the colleague's words need no answer of the model
+        self._call.post(ev.TurnsClaimed(True, max_silence_s=GREETING_SILENCE_S))
         self._client.on_other = colleague.on_notification
         self._push_audio = weak_callback(self._hear_colleague)
         colleague.start(briefing, weak_callback(self._on_machine))

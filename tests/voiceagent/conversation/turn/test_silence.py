@@ -16,6 +16,7 @@ from voiceagent.conversation.settings import AgentTool
 from voiceagent.conversation.turn.caller import ANSWER_S
 
 STATEMENT = "I am coming by car."
+MOMENT = "One moment, please."
 
 
 def test_a_question_is_answered_sooner_than_what_is_not_finished():
@@ -173,3 +174,23 @@ def test_an_end_that_was_false_counts_as_a_pause():
     world.make("Behind the house.")
     resumed = world.begin_speaking(2.6)
     assert "pauses" in dict(decision(world.pause(resumed, "And what does it cost?", 3.6)).witnesses)
+
+
+def test_claimed_turns_end_after_the_claims_silence_at_the_latest():
+    """Words that ask for patience are a greeting like any other while it is not known who answered."""
+    world = calling()
+    unclaimed = decision(world.pause(world.begin_speaking(), MOMENT))
+    claimed = calling()
+    claimed.feed(ev.TurnsClaimed(True, max_silence_s=0.5))
+    assert unclaimed.silence_s > 0.5
+    assert decision(claimed.pause(claimed.begin_speaking(), MOMENT)).silence_s == 0.5
+
+
+def test_turns_that_are_claimed_without_a_silence_or_released_end_as_usual():
+    world = calling()
+    usual = decision(world.pause(world.begin_speaking(), MOMENT))
+    for claim in (ev.TurnsClaimed(True), ev.TurnsClaimed(False)):
+        other = calling()
+        other.feed(ev.TurnsClaimed(True, max_silence_s=0.5))
+        other.feed(claim)
+        assert decision(other.pause(other.begin_speaking(), MOMENT)) == usual

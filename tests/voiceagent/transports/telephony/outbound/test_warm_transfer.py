@@ -17,12 +17,13 @@ from simulated_carriers import PUBLIC_URL, Asked
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.events import HangUpRequested, KeyPressed, SpeechRequested, TurnsClaimed
 from voiceagent.conversation.history import MessageItem
-from voiceagent.session.agent import TransferFailed
+from voiceagent.session.agent import GREETING_SILENCE_S, TransferFailed
 from voiceagent.transports.telephony.outbound import colleague as colleague_module
 from voiceagent.transports.telephony.outbound.colleague import BRIEFED
 from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
 from voiceagent.transports.telephony.outbound.store import OutboundStore
 
+CLAIM = TurnsClaimed(True, max_silence_s=GREETING_SILENCE_S)
 BRIEF = "Ann calls about order 17, which is late."
 CONNECTS = {"twilio": "<Conference", "telnyx": "bridge", "plivo": "conference", "vonage": "conversation"}
 
@@ -103,7 +104,7 @@ def is_ended(server: OutboundServer, request: Asked, line_call: str) -> bool:
 async def test_a_briefed_colleague_is_connected_to_the_caller(server: OutboundServer) -> None:
     async with transferring(server) as (_, _, transfer), briefed(server) as (colleague, call):
         claim, speech, leave = call.posted
-        assert claim == TurnsClaimed(True), "the model does not answer the colleague"
+        assert claim == CLAIM, "the model does not answer the colleague"
         assert speech == SpeechRequested(BRIEF, interruptible=False)
         assert isinstance(leave, HangUpRequested)
         assert call.greeted is False
@@ -196,7 +197,7 @@ async def test_a_machine_that_answers_for_the_colleague_is_not_briefed(
         assert failed.value.reason == "voicemail"
         await colleague.until(lambda: call.closed is not None)
         assert not any(CONNECTS[server.carrier.name] in str(one) for one in server.carrier.asked[1:])
-        assert call.posted == [TurnsClaimed(True)]
+        assert call.posted == [CLAIM]
         assert caller.closed is None, "the caller is with the agent"
 
 

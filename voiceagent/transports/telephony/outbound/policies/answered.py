@@ -9,7 +9,7 @@ from audio.steady_tones import SteadyTone
 from voiceagent.session.agent import AnsweredBy
 from voiceagent.transports.telephony.outbound.policies.greeting_words import asks_to_wait, kind_of_words
 
-MORE_WORDS_S = 1.2
+MORE_WORDS_S = 1.0
 """Silence after the last word that shows that no more words follow, if a person and a machine may both begin
 with these ("Hi, this is Anna."); and the longest wait after the end of a turn for its transcript.
 """
