@@ -69,6 +69,9 @@ _CALLS = {
     "<tool_calls>": "</tool_calls>",  # Jamba, Hunyuan
     "<toolcall>": "</toolcall>",  # Nemotron 4
     "<tool_code>": "</tool_code>",
+    "<seed:tool_call>": "</seed:tool_call>",  # Seed-OSS
+    "<tool_use>": "</tool_use>",
+    "<tools>": "</tools>",
     "<function_call>": "</function_call>",
     "<function_calls>": "</function_calls>",  # Olmo 3
     "<functioncall>": "</functioncall>",
@@ -100,6 +103,7 @@ _WRAPPERS = (
     *("<answer>", "</answer>", "<response>", "</response>", "<final>", "</final>"),
     *("<final_answer>", "</final_answer>", "</tool_call>", "</tool_calls>", "</function>", "</invoke>"),
     *("<end_of_turn>", "<start_of_turn>model", "<turn|>", "</s>", "<s>", "[/inst]"),
+    *("<eos>", "<bos>", "<pad>"),  # Gemma
 )
 """Marks that are removed, but not the text between them."""
 _HARMONY_ENDS = ("<|end|>", "<|return|>", "<|call|>")

@@ -18,8 +18,8 @@ from llmcore.text.tool_calls import MalformedToolCall
 WrittenCall = tuple[str, str]
 """Name, and arguments as JSON text."""
 
-NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name")
-ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "params", "kwargs")
+NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action")
+ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "params", "kwargs", "action_input")
 OTHER_KEYS = ("type", "id", "tool_call_id", "index")
 
 _NAMED_JSON = re.compile(
@@ -235,7 +235,11 @@ def _of_expression(node: ast.expr) -> Iterator[WrittenCall]:
             yield from _of_expression(argument)
         return
     name = ast.unparse(node.func).removesuffix(".call").removeprefix("default_api.")
-    arguments = {}
+    arguments: dict[str, Any] = {}
+    for argument in node.args:  # weather({"city": "Rome"})
+        with suppress(ValueError):
+            value = ast.literal_eval(argument)
+            arguments |= value if isinstance(value, dict) else {}
     for keyword in node.keywords:
         try:
             arguments[keyword.arg or ""] = ast.literal_eval(keyword.value)

@@ -25,6 +25,7 @@ THOUGHTS = {
     "twice": "<think>Hm.</think>Your table <think>Hm.</think>is booked.",
     "special tokens": "<|im_start|>assistant\nYour table is booked.<|im_end|>",
     "a made-up result": "<tool_response>42</tool_response>Your table is booked.",
+    "gemma_end": "<think>Hm.</think>Your table is booked.<eos>",
 }
 CALLS = {
     "Hermes": f"<tool_call>\n{JSON_CALL}\n</tool_call>",
@@ -72,4 +73,9 @@ CALLS = {
     '{"city": "Rome"}<|call|>',
     "harmony, to the assistant": "<|start|>assistant to=functions.weather<|channel|>commentary json<|message|>"
     '{"city": "Rome"}<|call|>',
+    "seed_xml": "<seed:tool_call><function=weather><parameter=city>Rome</parameter></function></seed:tool_call>",
+    "tool_use": '<tool_use>{"name": "weather", "input": {"city": "Rome"}}</tool_use>',
+    "tools": '<tools>{"name": "weather", "arguments": {"city": "Rome"}}</tools>',
+    "langchain_action": '{"action": "weather", "action_input": {"city": "Rome"}}',
+    "python_call_of_an_object": '<|python_tag|>weather({"city": "Rome"})',
 }

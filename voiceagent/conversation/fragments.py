@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sentencex import segment  # type: ignore[import-untyped]  # it has no type hints
 
 from voiceagent.text_normalization import Alignment, normalize
-from voiceagent.text_normalization.languages import find_language
+from voiceagent.text_normalization.languages import Language, find_language
 from voiceagent.text_normalization.punctuation import (
     CLAUSE_ENDS,
     CLOSERS,
@@ -40,7 +40,7 @@ _WORD_ENDS = re.compile(rf"(?=\s)|(?<=[{UNSPACED_CLAUSE_ENDS}{UNSPACED_TERMINATO
 _LIST_NUMBER = re.compile(r"\s*\(?(?:\d{1,3}|[A-Za-z])[.)]")
 _OPEN_MARKUP = re.compile(
     r"\[[^\]]*$|\]\([^)]*$"
-    r"|<[A-Za-z/][^<>]{0,200}$|<(?:say-as|sub)\b[^<>]{0,200}>[^<>]{0,80}$"
+    r"|<[A-Za-z/|!][^<>]{0,200}$|<(?:say-as|sub)\b[^<>]{0,200}>[^<>]{0,80}$"
     r"|(?:^|(?<=[\s.!?]))\*[^\s*][^*\n]{0,60}$"
 )
 """Unclosed link, SSML tag or stage direction."""
@@ -48,7 +48,7 @@ _SHORT_DAYS = "|".join(
     day for language in CONJUNCTIONS for day in find_language(language).short_days if day[0].isupper()
 )
 _ADDRESS = re.compile(r"://|www\.|@")
-_KEEPS_COMMA = re.compile(rf"{_ADDRESS.pattern}|^(?:(?:{_SHORT_DAYS})\.?|\d{{1,2}}\.),$")
+_KEEPS_COMMA = re.compile(rf"{_ADDRESS.pattern}|&\#?\w{{1,8}};$|^(?:(?:{_SHORT_DAYS})\.?|\d{{1,2}}\.),$")
 """Words whose comma ends no clause: addresses, and weekdays in a list."""
 _GOES_WITH_NEXT = re.compile(rf"(?:\d|\.|\b(?:{_SHORT_DAYS}))$")
 """Text that a conjunction joins with more of its kind: "am 3. und 4. Juni", "Mon and Tue"."""
@@ -157,7 +157,7 @@ class Fragmenter:
             return self._spaced_end(text[:-1].rstrip(), last, complete=False)
         if not last.isalpha() and before.isalpha():
             return self._end_before_word(text)
-        return _glued_end(text) if last.isalnum() or last in "¿¡ '’" else 0
+        return _glued_end(text, find_language(self._language)) if last.isalnum() or last in "¿¡ '’" else 0
 
     def _end_before_word(self, text: str) -> int:
         """Return an end that only the whole next word decides: "at 5 p.m. Come" ends, "am 3. Mai" does
@@ -232,11 +232,13 @@ def _ends_sentence(text: str) -> bool:
     return text.rstrip().rstrip(CLOSERS).endswith(tuple(TERMINATORS + UNSPACED_TERMINATORS))
 
 
-def _glued_end(text: str) -> int:
+def _glued_end(text: str, language: Language) -> int:
     """Return the end of a sentence with no space after it, as in "Great!Your"; 0 if there is none."""
     if text[-2:-1].isalnum() and text[-3:-2] != ".":
         return 0
     glued = GLUED.search(text, max(0, len(text) - 6))
+    if glued and judge_full_stop(text[: glued.end()], text[glued.end() :], False, language) == "goes on":
+        return 0  # "Mr.Smith"
     return glued.end() if glued and not _ADDRESS.search(text.rsplit(maxsplit=1)[-1]) else 0
 
 

@@ -1,13 +1,14 @@
 """Converts text as a model writes it to words that a synthesizer can read.
 
 Each kind of text has a file of rules: codes, telephone numbers, dates, times, ordinals, money, units,
-streets, addresses, abbreviations, markup. `languages/` holds their names and words. English, German and
-Spanish have all kinds; French, Italian, Dutch and Portuguese have numbers, dates, times and codes. Text
-without a rule in its language stays as written.
+streets, addresses, abbreviations, Roman numerals, markup. `languages/` holds their names and words. English,
+German and Spanish have all kinds; French, Italian, Dutch and Portuguese have all but streets and a few
+spellings. Text without a rule in its language stays as written.
 """
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,7 @@ from voiceagent.text_normalization import (
     codes,
     markup,
     ordinals,
+    roman,
     signs,
     speech_markup,
     streets,
@@ -41,7 +43,12 @@ _UNSPACED = re.compile(UNSPACED_LETTER)
 _PLAIN = re.compile(r"(?![A-Z]{2,3}\s)[^\W\d_]+(?=[\s,;!?]|$)")
 """A word that needs no rule for addresses, codes or money; "USD" and "BA" may begin some."""
 _PUNCTUATION = frozenset(".,?;\"'’“”")
-_WORD = re.compile(rf"{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER})[^\W\d_])+(?:['’][^\W\d_]+)*|\d+")
+_ENTITY = re.compile(r"&(?:\#\d{1,6}|[a-z]{2,8});")
+"""A character as HTML writes it: "&quot;", "&#39;"."""
+_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
+_WORD = re.compile(
+    rf"{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER}|[{_SUPERSCRIPTS}])[^\W\d_])+(?:['’][^\W\d_]+)*|\d+"
+)
 
 
 def normalize(text: str, language: str = "en", before: str = "") -> tuple[str, Alignment]:
@@ -87,6 +94,10 @@ def _read(text: str, at: int, language: Language, spoken: Spoken) -> int:
 
 def _read_mark(text: str, at: int, spoken: Spoken) -> int:
     """Read a mark that has no rule. Return the index of its end."""
+    if entity := _ENTITY.match(text, at):
+        for mark in html.unescape(entity[0]):
+            spoken.add_mark(mark, at)
+        return entity.end()
     if (dots := ELLIPSIS.match(text, at)) and not _UNSPACED.match(text, dots.end()):
         if pause := pause_of_ellipsis(text, dots.end()):
             spoken.add_mark(pause, at)
@@ -109,11 +120,11 @@ def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
         if inside_word:
             return ()
         return rules.plain_words if _PLAIN.match(text, at) else rules.letters
-    if text[at].isalnum():
+    if text[at].isalnum() and text[at] not in _SUPERSCRIPTS:
         return rules.figures[-1:] if inside_word else rules.figures
     if text[at] in _PUNCTUATION:
         return rules.full_stop if text[at] == "." else ()
-    return rules.others
+    return () if _ENTITY.match(text, at) and not text.startswith("&amp;", at) else rules.others
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +148,8 @@ def _rules_of(language: Language) -> _Rules:
     money: tuple[Rule, ...] = ()
     if has_words(language):
         money = money_rules(language)
-        measured = (*ordinals.RULES, *streets.RULES, *money, *unit_rules(language), *quantity_rules(language))
+        measured = (*ordinals.RULES, *streets.RULES, *money, *unit_rules(language))
+        measured = (*measured, *telephone.POINTED_RULES, *quantity_rules(language))
         figures = (*codes.RULES, *time_rules(language), *date_rules(language), *telephone.RULES, *measured)
     words = (
         *date_name_rules(language),
@@ -145,10 +157,13 @@ def _rules_of(language: Language) -> _Rules:
         *streets.NAME_RULES,
         *WORD_RULES,
         *codes.LETTER_RULES,
+        *(telephone.VERSION_RULES if has_words(language) else ()),
+        *roman.rules_of(language),
     )
     signs_first = (
         *speech_markup.RULES,
         *signs.KEY_RULES,
+        *signs.POWER_RULES,
         *markup.RULES,
         *telephone.RULES,
         *money,

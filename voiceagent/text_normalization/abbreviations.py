@@ -10,8 +10,13 @@ from voiceagent.text_normalization.sentence_ends import ends_after_abbreviation
 
 _STREETS = {
     "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Ln": "Lane", "Pkwy": "Parkway", "Ct": "Court",
-    "Pl": "Place", "Sq": "Square", "Hwy": "Highway",
+    "Pl": "Place", "Sq": "Square", "Hwy": "Highway", "Cir": "Circle", "Ter": "Terrace", "Fl": "Floor",
 }  # fmt: skip
+_TITLES = {
+    "Prof": "Professor", "Sgt": "Sergeant", "Capt": "Captain", "Lt": "Lieutenant", "Rev": "Reverend",
+    "Gov": "Governor", "Sen": "Senator", "Mt": "Mount", "Ft": "Fort",
+}  # fmt: skip
+"""Titles before a name that are also written without a full stop."""
 _LIMITS = {"max.": "maximum", "min.": "minimum"}
 _AFTER_NAME = re.compile(
     r"\b(?!(?:The|Our|Your|My|This|At|In|On|To|From|Near|Visit|And|For|Is|Ask|Call|See|Both)\s)[A-Z]\w*\s+$"
@@ -36,11 +41,11 @@ def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
         pattern = "|".join(re.escape(short) for short in sorted(names, key=len, reverse=True))
         rules.append(
             Rule(
-                re.compile(rf"(?:{pattern})(?:(?<=\W)|(?!\w))"),
+                re.compile(rf"(?:{pattern})(?:(?<=\W)|(?!\w))(?![A-Z]\.)"),
                 lambda match, language: _ending(match, names[match[0]], language),
             )
         )
-    return (*rules, *{"en": _ENGLISH, "de": _GERMAN}.get(language.code, ()))
+    return (*rules, *{"en": _ENGLISH, "de": _GERMAN}.get(language.code, ()), *_INITIALS)
 
 
 def _ending(match: re.Match[str], words: str, language: Language) -> str:
@@ -84,22 +89,26 @@ def _read_german_street(match: re.Match[str], language: Language) -> str:
     )
 
 
+def _initials(match: re.Match[str], language: Language) -> str:
+    letters = match[0].replace(".", "")
+    ends = ends_after_abbreviation(match[0], text_after(match, 40), language, text_before(match, 60))
+    return f"{letters}." if ends else letters
+
+
 _ENGLISH = (
     rule(r"(Dr|St)\b(\.?)", _read_doctor),
     rule(rf"({'|'.join(_STREETS)})\b(\.?)", _read_street),
     rule(r"(max|min)\.(?=[ ][a-z])", lambda m, _: _LIMITS[m[0].lower()], flags=re.IGNORECASE),
     rule(r"vs\b", lambda m, _: "versus"),
+    rule(r"c\.(?=\ ?1\d{3}\b)", lambda m, _: "circa"),
+    rule(r"(?<=degrees\ )[CF]\b", lambda m, _: {"C": "Celsius", "F": "Fahrenheit"}[m[0]]),
+    rule(rf"(?:{'|'.join(_TITLES)})\b(?=\ [A-Z][a-z])", lambda m, _: _TITLES[m[0]]),
     rule(r"(?:Mr|Mrs|Ms)\b(?=\ [A-Z])", lambda m, _: {"Mr": "Mister", "Mrs": "Missus", "Ms": "Miz"}[m[0]]),
     rule(
-        r"(?:apt|ste|bldg|rm)\b(?=\ \d)",
+        r"(?:apt|ste|bldg|rm|hwy|rte|rt)\b(?=\ \#?\d)",
         lambda m, language: language.before_numbers[f"{m[0].lower()}."],
         flags=re.IGNORECASE,
     ),
-    rule(r"(?:[A-Z]\.){2,}(?!\w)", lambda m, language: _initials(m)),
 )
+_INITIALS = (rule(r"(?:[A-Z]\.){2,}(?!\w)", _initials),)
 _GERMAN = (rule(r"([A-ZÄÖÜ][\wäöüß-]{1,40}?)str(?:\.|(?=\ \d))(?!\w)", _read_german_street),)
-
-
-def _initials(match: re.Match[str]) -> str:
-    letters = match[0].replace(".", "")
-    return letters if text_after(match).strip() else f"{letters}."

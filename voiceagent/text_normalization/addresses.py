@@ -8,7 +8,11 @@ from voiceagent.text_normalization.languages import Language
 from voiceagent.text_normalization.numbers import digit_words, number_words
 from voiceagent.text_normalization.rules import Rule, rule
 
-_DOMAINS = "com|org|net|edu|gov|int|io|ai|app|dev|info|co|uk|de|fr|nl|eu|ca|au|ch"
+_DOMAINS = (
+    "com|org|net|edu|gov|int|io|ai|app|dev|info|co|uk|de|fr|nl|eu|ca|au|ch|es|it|pt|at|be|se|dk|fi|ie|nz|za|jp|br|mx"
+    "|tv|ly|biz|travel|store|shop|online|site|tech|cloud|health|hotel|hotels|restaurant|club|blog|xyz|cafe"
+)
+_FILES = "pdf|txt|html|csv|jpe?g|png|gif|docx?|xlsx?|pptx?|zip|mp3|mp4|json|xml|exe"
 _PIECE = re.compile(r"[^\W\d_]+|\d+|.")
 
 
@@ -29,7 +33,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?:mailto:)? [\w.+-]{1,64} @ [\w-]{1,63} (?:\.[\w-]{1,63}){1,5}", _read_address),
     rule(r"(?:https?://|www\.) [^\s<>\"'()\[\]]* [^\s<>\"'()\[\].,;:!?*_`~]", _read_address, flags=re.I),
     rule(
-        rf"[\w-]{{1,63}} (?:\.[\w-]{{1,63}}){{0,3}} \. (?:{_DOMAINS})\b (?!\.?\w) (?:/[\w./-]*[\w/])?",
+        rf"[\w-]{{1,63}} (?:\.[\w-]{{1,63}}){{0,3}} \. (?:{_DOMAINS}|{_FILES})\b (?!\.?\w)"
+        r"(?:/[\w./-]*[\w/])?",
         _read_address,
     ),
 )

@@ -31,6 +31,22 @@ _SPANISH_FEMININE = re.compile(
     r"|veces|vez)$"
 )
 _SPANISH_MASCULINE = re.compile(r"(?:d[ií]as?|mapas?|(?:problem|program|sistem|tem|idiom|clim|fantasm)as?)$")
+_FEMININE = {
+    "es": _SPANISH_FEMININE,
+    "fr": re.compile(
+        r"(?:[tsx]ions?|tés?|ées?|ies?|ures?|ances?|ences?|ettes?|elles?|esses?|aines?|ines?|ades?|nuits?|personnes?"
+        r"|chambres?|heures?|minutes?|secondes?|places?|tables?|fois|pages?|portes?|clés?|cartes?|valises?|tasses?"
+        r"|tonnes?|livres?|femmes?|filles?|pommes?|bouteilles?|étoiles?|question|option)$"
+    ),
+    "it": re.compile(r"(?:a|zione|sione|tà|notte|chiave|parte|voce|moglie)$"),
+    "pt": re.compile(r"(?:as?|[çs]ão|[çs]ões|dades?|noites?|vez(?:es)?|chaves?|partes?)$"),
+}
+_MASCULINE = {
+    "es": _SPANISH_MASCULINE,
+    "fr": re.compile(r"(?:étés?|côtés?|comités?|mètres?)$"),
+    "it": re.compile(r"(?:[bd]lema|gramma|tema|clima)$"),
+    "pt": re.compile(r"(?:dias?|mapas?|[mt]emas?|gramas?)$"),
+}
 _FEMININE_ONE = {"fr": ("un", "une"), "it": ("un", "una"), "pt": ("um", "uma"), "nl": ("één", "één")}
 
 
@@ -40,8 +56,10 @@ def noun_gender(noun: str, language: Language) -> Gender:
         if _GERMAN_MASCULINE.search(noun) or _GERMAN_MASCULINE.search(noun.capitalize()):
             return "m"
         return "f" if _GERMAN_FEMININE.search(noun) else "n"
-    feminine = _SPANISH_FEMININE.search(noun) and not _SPANISH_MASCULINE.search(noun)
-    return "f" if language.code == "es" and feminine else "m"
+    if language.code not in _FEMININE:
+        return "m"
+    feminine = _FEMININE[language.code].search(noun) and not _MASCULINE[language.code].search(noun)
+    return "f" if feminine else "m"
 
 
 def counting_words(written: str, language: Language, gender: Gender, before: str = "") -> str | None:
@@ -55,6 +73,10 @@ def counting_words(written: str, language: Language, gender: Gender, before: str
         return _GERMAN_ONE[_GERMAN_CASES.get(before, "nominative")][gender]
     if written == "1" and language.code in _FEMININE_ONE:
         return _FEMININE_ONE[language.code][gender == "f"]
+    if gender == "f" and language.code == "fr":
+        return re.sub(r"\bun$", "une", words)
+    if gender == "f" and language.code == "pt":
+        return re.sub(r"um$", "uma", re.sub(r"dois$", "duas", words))
     return words
 
 

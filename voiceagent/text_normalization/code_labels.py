@@ -33,6 +33,14 @@ _COPULAS = re.compile(
 )
 
 
+_EARLIER = re.compile(
+    r"(?<![\d.,])(?:\#?[A-Z]{0,3}\d+[A-Z]?"
+    r"(?:,[ ]|,?[ ](?:and|or|to|through|und|oder|bis|y|o|a|et|ou|à|e|of|en|tot)[ ]))+$"
+)
+"""Codes of a list before the last one: "Rooms 204, 206 and "."""
+_MANY = re.compile(r"[ ][a-z]{3,}s\b")
+
+
 def label_of(before: str, after: str, language: Language) -> Label | None:
     """Return the kind of label of the figures between two pieces of text, None without a label."""
     labels = language.labels
@@ -42,10 +50,13 @@ def label_of(before: str, after: str, language: Language) -> Label | None:
         return "code"
     if labels.counted.match(after):
         return None
+    if not _MANY.match(after) and (earlier := _EARLIER.search(before, max(0, len(before) - 40))):
+        before = before[: earlier.start()]
     return _walk_back(before, labels) or _label_after(after, labels)
 
 
 def _kind(labels: Labels, word: str) -> Label | None:
+    word = re.sub(r"['’]s$", "", word)
     compound = any(word.endswith(ending) and word != ending for ending in labels.endings)
     if compound or word in labels.codes:
         return "code"
@@ -58,12 +69,15 @@ def _walk_back(before: str, labels: Labels) -> Label | None:
     refers_back = before.rstrip(" *_`\"“„«'")[-1:] == "\n"
     loose = says = False
     unknown = 0
-    tokens = _TOKEN.findall(before.lower())[-_MAX_WORDS:]
+    written = _TOKEN.findall(before)[-_MAX_WORDS:]
+    tokens = [token.lower() for token in written]
     for steps, token in enumerate(reversed(tokens)):
         if token[0] in ".!?…":
             if not refers_back and not _is_abbreviation(tokens[: -steps - 1], labels):
                 return None
             continue
+        if len(token) > 1 and written[-1 - steps].isupper() and steps and not _kind(labels, token):
+            continue  # "Text HOME to 741741"
         kind = _kind(labels, token)
         if kind and not loose and not unknown:
             named = tokens[-steps - 2] if kind == "reference" and steps + 2 <= len(tokens) else ""

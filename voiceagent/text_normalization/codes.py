@@ -69,13 +69,23 @@ def _read_code(match: re.Match[str], language: Language) -> str | None:
     if kind == "distant" and _YEAR.fullmatch(code):
         return None
     if kind == "place":
-        if letters or (labels and digits < labels.place_digits) or not code.isdecimal():
+        if letters or (labels and digits < labels.place_digits):
             return None
-        return spell(code, language, "oh" if language.code == "en" else "")
+        return _spell_place(code, language)
     at_least = {"code": 2, "reference": 3, "distant": 4}.get(
         kind or "", 4 if has_number_sign(before) else MAX_NUMBER + 1
     )
     return spell(code, language) if digits >= at_least else None
+
+
+def _spell_place(code: str, language: Language) -> str | None:
+    """Return the words for a room or a flight, or for the first and the last of several: "204-206"."""
+    zero = "oh" if language.code == "en" else ""
+    parts = [
+        number_words(part, language) if re.fullmatch(r"[1-9]0?00", part) else spell(part, language, zero)
+        for part in re.split(r"[ -]", code)
+    ]
+    return f" {language.signs['–']} ".join(filter(None, parts))
 
 
 def _read_letters(match: re.Match[str], language: Language) -> str | None:

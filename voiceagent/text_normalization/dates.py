@@ -1,14 +1,15 @@
-"""Dates, years, decades and days of the week."""
+"""Dates, years and decades."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 
 from voiceagent.text_normalization.languages import Language, word_set
 from voiceagent.text_normalization.numbers import in_words
 from voiceagent.text_normalization.ordinals import german_ordinal
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
+from voiceagent.text_normalization.times import clock_words
+from voiceagent.text_normalization.weekdays import day_rules, month_pattern
 
 _FORMS = {
     "es": ("{day} de {month}", " de {year}"),
@@ -22,6 +23,7 @@ _FORMS = {
 """Spoken forms of numeric dates: day and month, and the year after them."""
 _DATE_BEFORE = re.compile(r"\d/\d{1,2}(?:/\d{2,4})?\s?(?:and|or|to|und|oder|bis|y|o|al|[-–&,])\s?$")
 _DATE_AFTER = re.compile(r"\s?(?:and|to|und|bis|y|al|[-–&])\s?\d{1,2}/\d")
+_BEFORE_TIMES = {"en": "at", "de": "um", "es": "a las", "fr": "à", "it": "alle", "nl": "om", "pt": "às"}
 _FIRST = {"fr": "premier", "it": "primo"}
 """The first of a month, in languages whose other days are cardinals."""
 _BEFORE_YEARS = word_set(
@@ -59,7 +61,7 @@ def _read_numeric_date(match: re.Match[str], language: Language) -> str | None:
     first, second, year = int(match["first"]), int(match["second"]), match["year"]
     if not year and not _says_date(match, language):
         return None
-    month_first = language.code == "en" and first <= 12
+    month_first = language.code == "en" and first <= 12 and match.groupdict().get("sep") != "."
     day, month = (second, first) if month_first else (first, second)
     return _date_words(day, month, year, language, text_before(match))
 
@@ -67,7 +69,8 @@ def _read_numeric_date(match: re.Match[str], language: Language) -> str | None:
 def _says_date(match: re.Match[str], language: Language) -> bool:
     """Return True if the text around "3/5" shows a date, not a fraction."""
     word = word_before(match)
-    if word in language.before_dates or word.capitalize() in language.days or word in language.days:
+    days = (*language.days, *language.short_days)
+    if word in language.before_dates or word.capitalize() in days or word in days:
         return True
     return bool(_DATE_BEFORE.search(text_before(match, 16)) or _DATE_AFTER.match(text_after(match, 16)))
 
@@ -81,8 +84,9 @@ def _read_expiry(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_dotted_date(match: re.Match[str], language: Language) -> str | None:
-    words = _date_words(int(match[1]), int(match[2]), match[3], language, text_before(match, 40))
-    ends = not match[3] and dotted_date_ends_sentence(text_after(match, 30))
+    year = match[3] or match[4]
+    words = _date_words(int(match[1]), int(match[2]), year, language, text_before(match, 40))
+    ends = not year and dotted_date_ends_sentence(text_after(match, 30))
     return f"{words}." if words and ends else words
 
 
@@ -96,7 +100,31 @@ def dotted_date_ends_sentence(after: str) -> bool:
 
 
 def _read_iso_date(match: re.Match[str], language: Language) -> str | None:
-    return _date_words(int(match[3]), int(match[2]), match[1], language, text_before(match, 40))
+    day, month = int(match["day"]), int(match["month"])
+    date = _date_words(day, month, match["year"], language, text_before(match, 40))
+    if not date or not match["hour"]:
+        return date
+    time = clock_words(int(match["hour"]), int(match["minute"]), language)
+    return f"{date} {_BEFORE_TIMES[language.code]} {time}" if time else None
+
+
+def _read_month_and_year(match: re.Match[str], language: Language) -> str:
+    """Read "08/2027"."""
+    of = " de" if language.code in ("es", "pt") else ""
+    return f"{language.months[int(match[1]) - 1]}{of} {year_words(int(match[2]), language)}"
+
+
+def _read_season(match: re.Match[str], language: Language) -> str | None:
+    """Read two years that follow each other: "2025/26"."""
+    first, second = int(match[1]), int(match[2])
+    if second % 100 != (first + 1) % 100:
+        return None
+    last = in_words(second, language) if second < 100 else year_words(second, language)
+    return f"{year_words(first, language)} {language.signs['–']} {last}"
+
+
+def _read_ancient_year(match: re.Match[str], language: Language) -> str:
+    return year_words(int(match[0]), language)
 
 
 def _month_number(name: str, language: Language) -> int:
@@ -109,7 +137,8 @@ def _read_month_day(match: re.Match[str], language: Language) -> str | None:
         return _date_words(int(match["day"]), month, year, language)
     first = _date_words(int(match["day"]), month, None, language)
     last = in_words(int(match["until"]), language, "ordinal")
-    words = f"{first} to {last}" if first and int(match["until"]) <= 31 else None
+    joined = "and" if match["joined"] == "and" else "to"
+    words = f"{first} {joined} {last}" if first and int(match["until"]) <= 31 else None
     return f"{words}, {year_words(int(year), language)}" if words and year else words
 
 
@@ -118,7 +147,20 @@ def _read_day_month(match: re.Match[str], language: Language) -> str | None:
         return None
     said = match["the"] or ("" if text_before(match, 8).lower().endswith("the ") else "the ")
     month = language.months[_month_number(match["month"], language) - 1]
-    return f"{said}{in_words(int(match['day']), language, 'ordinal')} of {month}"
+    first = in_words(int(match["day"]), language, "ordinal")
+    if until := match["until"]:
+        joined = "and" if match["joined"] == "and" else "to"
+        first = f"{first} {joined} the {in_words(int(until), language, 'ordinal')}"
+    return f"{said}{first} of {month}"
+
+
+def _read_short_month(match: re.Match[str], language: Language) -> str:
+    return language.months[_month_number(match[0], language) - 1]
+
+
+def _read_named_date(match: re.Match[str], language: Language) -> str | None:
+    """Read "03-May-2026"."""
+    return _date_words(int(match["day"]), _month_number(match["month"], language), match["year"], language)
 
 
 def _read_year(match: re.Match[str], language: Language) -> str | None:
@@ -132,117 +174,64 @@ def _read_german_year(match: re.Match[str], language: Language) -> str | None:
     return None if re.match(r"[ ][A-ZÄÖÜ]", text_after(match, 2)) else year_words(int(match[0]), language)
 
 
+_BEFORE_DECADE = re.compile(
+    r"(?:\b(?:the|in|his|her|their|my|our|your|early|mid|late)[ ]|-|['’$])$", re.IGNORECASE
+)
+
+
 def _read_decade(match: re.Match[str], language: Language) -> str | None:
     if re.search(r"\d\s?m(?:in)?\s$", text_before(match, 8)):  # seconds
         return None
     year = int(match["year"])
+    if year < 100 and not (match["mark"] or _BEFORE_DECADE.search(text_before(match, 12))):
+        return None
     words = year_words(year, language) if year > 99 else in_words(year, language) or ""
     return f"{words[:-1]}ies" if words.endswith("y") else f"{words}s"
-
-
-def _read_days(match: re.Match[str], language: Language) -> str | None:
-    names = language.short_days
-    day = names[match["day"]]
-    until = match["until_day"]
-    if not until:
-        return None if day == "Freitag" and _is_title(match) else day
-    return f"{day} {language.until[0]} {names[until]}"
-
-
-def _is_title(match: re.Match[str]) -> bool:
-    """Return True if "Fr." stands for "Frau"."""
-    return re.match(r"[ ](?!Uhr|und|bis)[A-ZÄÖÜ][a-zäöüß]", text_after(match, 6)) is not None
-
-
-def _read_initials(match: re.Match[str], language: Language) -> str:
-    first, last = (language.days[language.day_initials.index(match[name])] for name in ("day", "until_day"))
-    return f"{first} {language.until[0]} {last}"
-
-
-_BEFORE_DAYS = defaultdict(
-    lambda: "(?!)",
-    en="(?:"
-    + "|".join(rf"(?<={word}[ ])" for word in ("on", "closed", "next", "every", "by", "until"))
-    + ")",
-    de="(?<=am[ ])",
-)
-"""Text before a weekday's abbreviation that has no full stop."""
-
-
-def _day_rules(language: Language) -> tuple[Rule, ...]:
-    names = language.short_days
-    day = "|".join(sorted(names, key=len, reverse=True))
-    words = language.until[1]
-    next_day = rf"(?:{day}|{'|'.join(language.days)})\b"
-    month = "|".join(language.months)
-    number = r"\d" if language.code == "en" else r"\d{1,2}(?:[:.]\d\d)?[ ]?(?:[-–]|Uhr|h\b|bis|a\b)"
-    joined = r"(?:und|oder|and|or|y|o|et|ou|e|en|of|&)"
-    rules = [
-        rule(
-            rf"(?P<day>{day})\b\.?[ ]?(?:[-–—/]|(?:{words})\b)[ ]?(?P<until_day>{day})\b"
-            r"(?:\.(?!\s+[A-Z]|\s*$))?",
-            _read_days,
-        ),
-        rule(
-            rf"(?P<day>{day})\b(?P<until_day>(?!))?(?:"
-            rf"\.(?=,|[ ](?:[a-z&/-]|\d|{month}))|\.?(?=,?[ ](?:{month})|,?[ ]{number})"
-            rf"|\.?(?=,?[ ]{joined}[ ]{next_day}|,[ ]{next_day}))",
-            _read_days,
-        ),
-        rule(
-            rf"{_BEFORE_DAYS[language.code]}(?P<day>{day})\b(?P<until_day>(?!))?"
-            r"(?!\.[ ][A-Z])(?![ ][A-Z][a-z])",
-            _read_days,
-            "de",
-            "en",
-        ),
-        rule(
-            rf"(?<=und[ ])(?P<day>{day})\b(?P<until_day>(?!))?(?:\.(?=[ ]|$)|(?=[ ](?:von|ab|bis|um|\d)))",
-            _read_days,
-            "de",
-        ),
-    ]
-    if letters := language.day_initials.replace(" ", ""):
-        rules.append(
-            rule(rf"(?P<day>[{letters}])(?:-|–|[ ]a[ ])(?P<until_day>[{letters}])\b", _read_initials)
-        )
-    return tuple(rules)
 
 
 def date_name_rules(language: Language) -> tuple[Rule, ...]:
     """Return the rules for dates and weekdays that begin with a name."""
     if not language.months:
         return ()
-    month = _month_pattern(language)
+    month = month_pattern(language)
     return (
         rule(
             rf"(?P<month>{month})[ ](?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
-            r"(?:[ ]?[-–][ ]?(?P<until>\d{1,2})(?:st|nd|rd|th)?)?(?![\d:%]|[.,]\d|[ ]?[ap]\.?m)"
+            rf"(?:{_JOINED}(?P<until>\d{{1,2}})(?:st|nd|rd|th)?(?![ ](?:[a-z]+s|people)\b))?"
+            r"(?![\d:%]|[.,]\d|[ ]?[ap]\.?m)"
             r"(?:,?[ ](?P<year>(?:1[1-9]|20)\d\d)\b(?!-\d))?",
             _read_month_day,
             "en",
         ),
         rule(rf"(?P<the>[Tt]he[ ]){_DAY_OF_MONTH}(?P<month>{month})\b(?!['’])", _read_day_month, "en"),
-        *(_day_rules(language) if language.days else ()),
+        rule(r"(?:Feb|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec)\b(?![.'’])", _read_short_month, "en"),
+        *(day_rules(language) if language.days else ()),
     )
 
 
-def _month_pattern(language: Language) -> str:
-    months = [*language.months, *(rf"{short}\b\.?" for short in language.short_months)]
-    return "|".join(sorted(months, key=len, reverse=True))
-
-
-_DAY_OF_MONTH = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?[ ](?:of[ ])?"
+_JOINED = r"(?:[ ]?[-–][ ]?|[ ](?P<joined>to|through|until|and)[ ](?:the[ ])?)"
+_DAY_OF_MONTH = (
+    r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+    rf"(?:{_JOINED}(?P<until>\d{{1,2}})(?:st|nd|rd|th)?)?[ ](?:of[ ])?"
+)
 
 
 def date_rules(language: Language) -> tuple[Rule, ...]:
     """Return the rules for dates and years that begin with a figure."""
     if not language.months:
         return ()
-    month, year = _month_pattern(language), r"(?P<year>\d{4}|\d\d)"
+    month, year = month_pattern(language), r"(?P<year>\d{4}|\d\d)"
     romance = ("es", "fr", "it", "nl", "pt")
     return (
-        rule(r"(\d{4})-(\d\d)-(\d\d)(?![\d-])", _read_iso_date),
+        rule(
+            r"(?P<year>\d{4})(?P<sep>[-/])(?P<month>\d\d)(?P=sep)(?P<day>\d\d)(?![\d/-])"
+            r"(?:T(?P<hour>\d\d):(?P<minute>[0-5]\d)(?::\d\d)?(?:Z|[+-]\d\d:\d\d)?(?!\w))?",
+            _read_iso_date,
+        ),
+        rule(rf"(?P<day>\d{{1,2}})-(?P<month>{month})-(?P<year>\d{{4}})(?![\d-])", _read_named_date),
+        rule(r"(0?[1-9]|1[0-2])/((?:19|20)\d\d)(?![\d/])", _read_month_and_year),
+        rule(r"((?:19|20)\d\d)/((?:19|20)?\d\d)(?![\d/])", _read_season),
+        rule(r"\d{3,4}(?=[ ](?:BC|AD|BCE|CE)\b)", _read_ancient_year, "en"),
         rule(r"(0[1-9]|1[0-2])/([2-4]\d)(?![\d/])", _read_expiry, "en"),
         rule(
             rf"(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}})(?:/{year})?(?![\d/])",
@@ -254,12 +243,17 @@ def date_rules(language: Language) -> tuple[Rule, ...]:
             *romance,
         ),
         rule(
+            r"(?P<first>\d\d)(?P<sep>\.)(?P<second>\d\d)\.(?P<year>\d{4})(?![\d.-]\d)",
+            _read_numeric_date,
+            "en",
+        ),
+        rule(
             r"(\d{1,2})\.\s?(\d{1,2})\.(?:\s?(\d{4})(?![\w%]|[.,]\d)|(\d\d)(?!\d))?(?!\d)",
             _read_dotted_date,
             "de",
         ),
         rule(rf"(?P<the>(?!))?{_DAY_OF_MONTH}(?P<month>{month})\b(?!['’])", _read_day_month, "en"),
-        rule(r"(?P<year>(?:1[1-9]|20)\d0|[2-9]0)['’]?s\b", _read_decade, "en"),
+        rule(r"(?P<year>(?:1[1-9]|20)\d0|[2-9]0)(?P<mark>['’])?s\b", _read_decade, "en"),
         rule(r"(?:1[1-9]|20)\d\d(?![\w%]|[.,:/]\d|[ ]?[€$£])", _read_year, "en"),
         rule(r"1[4-9]\d\d(?![\w%]|[.,:/]\d|[ ]?[€$£])", _read_german_year, "de"),
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 TABLES = Path(__file__).parent / "languages"
+MONEY_SIGNS = "$€£¥₹₩¢₽₺₪₴₦₱₫฿₿"
 Gender = Literal["m", "f", "n"]
 
 
@@ -46,18 +47,32 @@ class Labels:
     place_digits: int = 3
 
 
+@dataclass(frozen=True, slots=True)
+class Roman:
+    """Words beside Roman numerals.
+
+    rulers: names before an ordinal, as in "Henry VIII". counted: words before a number, in lower case, as in
+    "chapter IV". ordered: words after an ordinal, as in "XIX century".
+    """
+
+    rulers: frozenset[str] = frozenset()
+    counted: frozenset[str] = frozenset()
+    ordered: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Language:
     """Number formats of a language and its names for signs. Missing entries leave the text as written.
 
     code: ISO 639. group, decimal: regular expressions of the separators of thousands and of decimals. point:
     spoken name of the decimal separator. hour: word between hour and minutes. currencies: by sign, code or
-    name, the names for one and for many. scales: abbreviations of "million" and the like after a sum.
-    short_days, short_months: abbreviations without full stops; day_initials: weekdays as single letters.
-    until: the word for a range, and its written forms. before_dates: words before "3/5" as a date.
-    before_more: abbreviations that do not end a sentence; anywhere: those whose full stop may also end it;
-    before_numbers: those before a number, in lower case. directions: first words of stage directions. states:
-    names of states by their letters before a postal code.
+    name, the names for one and for many. cents: the same for a hundredth of a currency. scales:
+    abbreviations of "million" and the like after a sum. short_days, short_months: abbreviations without full
+    stops; day_initials: weekdays as single letters. until: the word for a range, and its written forms.
+    before_dates: words before "3/5" as a date. before_more: abbreviations that do not end a sentence;
+    anywhere: those whose full stop may also end it; before_numbers: those before a number, in lower case.
+    directions: first words of stage directions. roman: words beside Roman numerals. states: names of states
+    by their letters before a postal code.
     """
 
     code: str
@@ -67,6 +82,7 @@ class Language:
     hour: str = ""
     signs: Mapping[str, str] = field(default_factory=dict)
     currencies: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    cents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     scales: Mapping[str, str] = field(default_factory=dict)
     months: tuple[str, ...] = ()
     days: tuple[str, ...] = ()
@@ -80,12 +96,13 @@ class Language:
     units: Mapping[str, Unit] = field(default_factory=dict)
     labels: Labels | None = None
     directions: tuple[str, ...] = ()
+    roman: Roman = Roman()
     states: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def short_months(self) -> dict[str, int]:
         """Abbreviations of months and their numbers."""
-        long = [(name, number) for number, name in enumerate(self.months, 1) if len(name) > 4]
+        long = [(name, number) for number, name in enumerate(self.months, 1) if len(name) > 3]
         four = {name[:4]: number for name, number in long if name.lower().startswith("sept")}
         return {name[:3]: number for name, number in long} | four
 
@@ -139,6 +156,7 @@ def _read(code: str, table: dict[str, Any]) -> Language:
         table.get("hour", ""),
         signs=table["signs"],
         currencies={sign: (one, many) for sign, (one, many) in currencies.items()},
+        cents={sign: (one, many) for sign, (one, many) in table.get("cents", {}).items()},
         scales=table.get("scales", {}),
         months=tuple(table["months"].split()),
         days=tuple(table.get("days", "").split()),
@@ -152,6 +170,7 @@ def _read(code: str, table: dict[str, Any]) -> Language:
         units=_read_units(table.get("units", {})),
         labels=_read_labels(table["labels"]) if "labels" in table else None,
         states=table.get("states", {}),
+        roman=Roman(**{key: word_set(words) for key, words in table.get("roman", {}).items()}),
         directions=tuple(table.get("directions", {}).get("words", "").split()),
     )
 

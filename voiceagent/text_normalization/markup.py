@@ -41,6 +41,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"!?\[(?=[^\]]{0,200}\][(\[])", _nothing),
     rule(r"\](?:\([^)]{0,300}\)|\[[^\]]{0,100}\])", _nothing),
     rule(r"\\(?=[^\w\s])", _nothing),
+    rule(r"==+(?=\w)|(?<=\w)==+", _nothing),
+    rule(r"(?<![\w:]):[a-z][a-z_]{1,29}:(?!\w)", _nothing),
     rule(r"(?<!\w)[:;]-?[)(DPp](?!\w)", _nothing),
     rule(rf"[{_PICTURES}]+(?:\u200d[{_PICTURES}]+)*", _nothing),
     rule(r"(?<=\w)\((?=e?s\))", _nothing),

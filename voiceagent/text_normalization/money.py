@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.agreement import counting_words
-from voiceagent.text_normalization.languages import Gender, Language
-from voiceagent.text_normalization.numbers import in_words, number_pattern, number_words
-from voiceagent.text_normalization.rules import Rule, rule, word_before
+from voiceagent.text_normalization.languages import MONEY_SIGNS, Gender, Language
+from voiceagent.text_normalization.numbers import (
+    foreign_amount_pattern,
+    in_words,
+    number_pattern,
+    number_words,
+    own_notation,
+)
+from voiceagent.text_normalization.rules import Rule, rule, text_after, word_before
 
-_CENTS = {"$": ("cent", "cents"), "€": ("cent", "cents"), "£": ("penny", "pence")}
+_NAMED_BY_A_SUM = re.compile(
+    r"[ ](?:bills?|notes?|deposit|fee|charge|credit|refund|gift|voucher|coupon|discount|donation|surcharge"
+    r"|minimum|copay|tip|reward|rebate|bonus|budget|limit)\b"
+)
+_NOUN = re.compile(r"[ ](?!(?:per|for|to|and|or|each|off|more|less|in|on|a|at|with|from|is)\b)[a-z]")
 
 
 def _counted(amount: str, many: str, language: Language, before: str) -> str | None:
@@ -24,17 +34,23 @@ def _read_money(match: re.Match[str], language: Language) -> str | None:
     scale = match.groupdict().get("scale")
     if scale:
         scale = language.scales.get(scale, scale)
-        return f"{number_words(match['amount'], language)} {scale} {currency[1]}"
-    return _sum_words(
-        _european(match["amount"], language), currency, match["sign"], language, word_before(match)
-    )
+        name = _singular(currency) if _is_attribute(match, language) else currency[1]
+        return f"{number_words(match['amount'], language)} {scale} {name}"
+    amount = own_notation(match["amount"], language)
+    if _is_attribute(match, language) and not re.search(language.decimal, amount):
+        currency = (currency[0], _singular(currency))
+    return _sum_words(amount, currency, match["sign"], language, word_before(match))
 
 
-def _european(amount: str, language: Language) -> str:
-    """Return a Spanish sum in the European form; "1,500.50" is the Mexican one."""
-    if language.code == "es" and re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d\d)?", amount):
-        return amount.translate(str.maketrans(",.", ".,"))
-    return amount
+def _is_attribute(match: re.Match[str], language: Language) -> bool:
+    """Return True if a noun follows that the sum describes: "a five dollar bill", "twenty dollar bills"."""
+    after = text_after(match, 24)
+    one = word_before(match) in ("a", "an") and _NOUN.match(after)
+    return language.code == "en" and bool(one or _NAMED_BY_A_SUM.match(after))
+
+
+def _singular(currency: tuple[str, str]) -> str:
+    return currency[0].removeprefix("one ")
 
 
 def _sum_words(
@@ -48,13 +64,21 @@ def _sum_words(
             return f"{_counted(exact, many, language, before)} {many}"
         return f"{_counted('1', many, language, before)} {many}" if language.code == "de" else one
     whole_words = one if whole == "1" else f"{_counted(whole, many, language, before)} {many}"
-    cents_words = in_words(int(cents[0]), language)
-    if language.code != "en":
-        return f"{whole_words} {cents_words}"
-    if sign not in _CENTS:
-        return f"{whole_words} {cents_words}"
-    cents_words = f"{cents_words} {_CENTS[sign][int(cents[0]) != 1]}"
-    return cents_words if int(re.sub(r"\D", "", whole)) == 0 else f"{whole_words} and {cents_words}"
+    named_cents = _cents_words(int(cents[0]), sign, language)
+    if named_cents and int(re.sub(r"\D", "", whole)) == 0:
+        return named_cents
+    if named_cents and language.code == "en":
+        return f"{whole_words} and {named_cents}"
+    return f"{whole_words} {in_words(int(cents[0]), language)}"
+
+
+def _cents_words(cents: int, sign: str, language: Language) -> str | None:
+    """Return the words of an amount below one, None if its unit has no name in the language."""
+    names = language.cents.get(sign)
+    if names is None:
+        return None
+    count = in_words(1, language) if language.code == "en" else counting_words("1", language, "m")
+    return f"{count if cents == 1 else in_words(cents, language)} {names[cents != 1]}"
 
 
 def _read_range(match: re.Match[str], language: Language) -> str | None:
@@ -70,6 +94,9 @@ def _read_range(match: re.Match[str], language: Language) -> str | None:
     ):
         first, last = (_sum_words(each, currency, sign, language) for each in (start, end))
         return f"{first} {until} {last}"
+    if scale := match["scale"]:
+        amounts = (number_words(each, language) for each in (start, end))
+        return f"{f' {until} '.join(filter(None, amounts))} {language.scales.get(scale, scale)} {currency[1]}"
     return f"{_whole(start, currency[1], language)} {until} {_sum_words(end, currency, sign, language)}"
 
 
@@ -79,32 +106,52 @@ def _whole(amount: str, many: str, language: Language) -> str | None:
 
 def _read_dash_for_cents(match: re.Match[str], language: Language) -> str | None:
     currency = language.currencies.get(match["sign"])
-    return _sum_words(match["amount"], currency, match["sign"], language) if currency else None
+    return _sum_words(match["amount"], currency, "", language) if currency else None
+
+
+def _read_sign_between(match: re.Match[str], language: Language) -> str | None:
+    """Read "5€50"."""
+    amount = f"{match['whole']}{language.decimal}{match['cents']}"
+    return _sum_words(amount, language.currencies[match["sign"]], match["sign"], language)
+
+
+def _read_pence(match: re.Match[str], language: Language) -> str | None:
+    return _cents_words(int(match[1]), "£", language)
 
 
 def money_rules(language: Language) -> tuple[Rule, ...]:
     """Return the rules for sums of money in a language."""
     number = number_pattern(language)
-    american = r"\d{1,3}(?:,\d{3})+(?:\.\d\d)?(?!\d)|" if language.code == "es" else ""
-    written = rf"(?P<amount>{american}{number})"
-    amount, gap = rf"(?P<amount>{number})", r"[ \u00a0\u202f]?"
+    amount = rf"(?P<amount>{foreign_amount_pattern(language)}|{number})"
+    whole, gap = rf"(?P<amount>{number})", r"[ \u00a0\u202f]?"
     names = "|".join(re.escape(name) for name in language.currencies if len(name) > 1) or "(?!)"
     scales = "|".join(re.escape(scale) for scale in sorted(language.scales, key=len, reverse=True)) or "(?!)"
     scale = rf"(?:{gap}(?P<scale>{scales})(?![\w'’]))?"
-    signs, dash = "[$€£¥₹₩¢]", r"(?:[ ][-–—][ ]|[-–—])"
-    named = rf"{signs}|(?:{names})(?!\w)"
+    signs, dash = f"[{MONEY_SIGNS}]", r"(?:[ ][-–—][ ]|[-–—])"
+    named = rf"{signs}|(?:{names})(?:(?<=\W)|(?!\w))"
     return (
         rule(
-            rf"(?P<sign>{signs})[ ]?(?P<start>{number}){dash}(?:(?P=sign)[ ]?)?(?P<end>{number})"
+            rf"(?P<sign>{signs})[ ]?(?P<start>{number}){dash}(?:(?P=sign)[ ]?)?(?P<end>{number}){scale}"
             rf"(?P<sign_after>(?!))?(?![\w'’%]|[.,]\d)",
             _read_range,
         ),
         rule(
             rf"(?P<start>{number})(?P<sign>(?!))?(?:{gap}(?:{signs}|(?:{names})\b))?{dash}(?P<end>{number})"
-            rf"{gap}(?P<sign_after>{named})(?![\w'’]|{gap}\d)",
+            rf"{scale}{gap}(?P<sign_after>{named})(?![\w'’]|{gap}\d)",
             _read_range,
         ),
-        rule(rf"(?P<sign>{named})[ ]?{written}{scale}(?:[ ]?(?P<name>{names})(?!\w))?", _read_money),
-        rule(rf"{amount},[-–—]+{gap}(?P<sign>{named})", _read_dash_for_cents, "de"),
+        rule(rf"(?P<sign>{named})[ ]?{whole},[-–—]+(?!\d)", _read_dash_for_cents, "de", "nl"),
+        rule(
+            r"(?P<whole>\d+)[ ]?(?P<sign>€)(?P<cents>\d\d)(?!\d)",
+            _read_sign_between,
+            "fr",
+            "de",
+            "es",
+            "it",
+            "nl",
+        ),
+        rule(rf"(?P<sign>{named})[ ]?{amount}{scale}(?:[ ]?(?P<name>{names})(?!\w))?", _read_money),
+        rule(rf"{whole},[-–—]+{gap}(?P<sign>{named})", _read_dash_for_cents, "de"),
+        rule(r"([1-9]\d?)p\b", _read_pence, "en"),
         rule(rf"{amount}{scale}{gap}(?P<sign>{named})(?!\d)", _read_money),
     )

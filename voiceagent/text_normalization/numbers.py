@@ -15,8 +15,34 @@ MAX_CARDINAL = 15
 
 
 def number_pattern(language: Language) -> str:
-    """Return the regular expression of an unsigned number in the language's notation."""
-    return rf"(?:\d{{1,3}}(?:{language.group}\d{{3}})+(?!\d)|\d+)(?:{language.decimal}\d+)?"
+    """Return the regular expression of an unsigned number in the language's notation.
+
+    Groups of three may also be separated by a blank that does not break, or "000" by any: "10 000".
+    """
+    groups = rf"(?:(?:{language.group}\d{{3}})+|(?:[\u00a0\u202f]\d{{3}})+|(?:[ ]000)+)(?!\d)"
+    return rf"(?:\d{{1,3}}{groups}|\d+)(?:{language.decimal}\d+)?"
+
+
+def foreign_amount_pattern(language: Language) -> str:
+    """Return the regular expression of sums of money in notations of other languages: "1.250,00" in English.
+
+    None of them is a sum in the language's own notation, as sums have two decimals or none.
+    """
+    if language.decimal == r"\.":
+        return (
+            r"(?:\d{1,3}(?:\.\d{3})+,\d\d(?!\d)|\d+,\d\d(?![\d,])|\d{1,2}(?:,\d\d)+,\d{3}(?!\d)"
+            r"|\d{1,3}(?:['’]\d{3})+(?:\.\d\d)?(?!\d)|\.\d\d(?!\d))"
+        )
+    return r"(?:\d{1,3}(?:[., '’]\d{3})+(?:[.,]\d\d)?(?!\d|[.,]\d)|\d+\.\d\d(?!\d|\.\d))"
+
+
+def own_notation(amount: str, language: Language) -> str:
+    """Return a sum of money in the language's own notation."""
+    if not re.fullmatch(foreign_amount_pattern(language), amount):
+        return amount
+    whole, cents = (amount[:-3], amount[-2:]) if amount[-3] in ".," else (amount, "")
+    digits = re.sub(r"\D", "", whole) or "0"
+    return f"{digits}{language.decimal[-1]}{cents}" if cents else digits
 
 
 def number_words(written: str, language: Language) -> str | None:

@@ -22,7 +22,7 @@ _PREPOSITIONS = word_set(
 )
 _COUNTED_IN_ORDER = (
     "Etage|Stock|Stockwerk|OG|UG|Obergeschoss|Untergeschoss|Klasse|Mal|Mahnung|Rate|Reihe|Gang|Platz|Tag|Woche|"
-    "Quartal|Halbjahr|Geburtstag|Stunde|Person|Advent|Weihnachtstag|Weihnachtsfeiertag|Feiertag|Jahrhundert|Liga|"
+    "Jh|Jhd|Quartal|Halbjahr|Geburtstag|Stunde|Person|Advent|Weihnachtstag|Weihnachtsfeiertag|Feiertag|Jahrhundert|Liga|"
     "Termin|Versuch|Runde|Kind|Nacht|Monat|Jahr|Hand|Straße|Kapitel|Teil|Stufe|Spur|Wahl"
 )
 """German nouns after a number with a full stop that make it an ordinal, even without an article."""
@@ -117,7 +117,9 @@ def _read_romance(match: re.Match[str], language: Language) -> str | None:
     feminine = _SPANISH_LETTERS.get(match["mark"], "o") == "a"
     if feminine:
         return re.sub(r"o\b", "a", words)
-    shortened = language.code == "es" and re.match(r"\s[a-zñáéíóú]", text_after(match, 2))
+    shortened = language.code == "es" and re.match(
+        r"\s(?!(?:de|y|o|izq|dcha)\b)[a-zñáéíóú]", text_after(match, 6)
+    )
     return re.sub(r"(primer|tercer)o$", r"\1", words) if shortened else words
 
 

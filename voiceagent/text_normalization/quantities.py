@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from voiceagent.text_normalization.agreement import counting_words, noun_gender
 from voiceagent.text_normalization.languages import Language, word_set
@@ -10,11 +11,35 @@ from voiceagent.text_normalization.numbers import digit_words, in_words, number_
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
 
 _SCALES = {"k": "thousand", "K": "thousand", "M": "million"}
-_BY = {"en": "by", "de": "mal", "es": "por"}
-_LENGTH_BEFORE = re.compile(r"\d[ ]?(?:[cmk]?m|ft|in)[ ]$")
+_BY = {"en": "by", "de": "mal", "es": "por", "fr": "sur", "it": "per", "nl": "bij", "pt": "por"}
+_LENGTH_BEFORE = re.compile(r"\d[ ]?(?:[cmk]?m|ft|in\.?)[ ]$")
+_SMALL_PARTS = frozenset([16, 32, 64, 100, 1000])
+"""Denominators above ten that are no day of a month."""
+_OUT_OF = {"en": "out of", "de": "von", "es": "sobre", "fr": "sur", "it": "su", "nl": "van de", "pt": "de"}
+_AROUND_THE_CLOCK = {
+    "en": "twenty-four seven", "de": "vierundzwanzig sieben", "es": "veinticuatro siete",
+    "fr": "vingt-quatre heures sur vingt-quatre", "it": "ventiquattro ore su ventiquattro",
+    "nl": "vierentwintig zeven", "pt": "vinte e quatro horas",
+}  # fmt: skip
+"""Spoken forms of "24/7"."""
 _PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8"}
 _FRACTIONS = {
+    "fr": {
+        "1/2": ("un demi", " et demi"), "1/4": ("un quart", " un quart"),
+        "3/4": ("trois quarts", " trois quarts"), "1/3": ("un tiers", " un tiers"),
+        "2/3": ("deux tiers", " deux tiers"),
+    },
+    "it": {
+        "1/2": ("mezzo", " e mezzo"), "1/4": ("un quarto", " e un quarto"),
+        "3/4": ("tre quarti", " e tre quarti"), "1/3": ("un terzo", " e un terzo"),
+        "2/3": ("due terzi", " e due terzi"),
+    },
+    "nl": {
+        "1/2": ("een half", "eneenhalf"), "1/4": ("een kwart", " en een kwart"),
+        "3/4": ("driekwart", " en driekwart"), "1/3": ("een derde", " en een derde"),
+        "2/3": ("twee derde", " en twee derde"),
+    },
     "de": {
         "1/2": ("ein halb", "einhalb"), "1/4": ("ein Viertel", " ein Viertel"),
         "3/4": ("drei Viertel", " drei Viertel"), "1/3": ("ein Drittel", " ein Drittel"),
@@ -27,18 +52,35 @@ _FRACTIONS = {
     },
 }  # fmt: skip
 """Fractions alone, and after a whole number."""
+_HALF_BEFORE_NOUN = {
+    "de": {"f": "eine halbe", "n": "ein halbes", "m": "ein halber"}, "es": {"f": "media", "m": "medio"},
+    "fr": {"f": "une demi", "m": "un demi"}, "it": {"f": "mezza", "m": "mezzo"},
+    "nl": dict.fromkeys(("f", "n", "m"), "een halve"),
+}  # fmt: skip
 _NO_NOUNS = {
     "es": word_set(
         "para o u y e de del a al en con por es son está están que si no más menos el la los las un una "
         "tiene cuesta sale llega ya también como ni sobre desde hasta se le lo cada entre sin va queda "
         "abre cierra"
     ),
+    "fr": word_set(
+        "pour ou et de du des à au en avec par est sont que si non plus moins le la les un une coûte vaut "
+        "puis sur sous dans ne se je il elle nous vous c bis ter"
+    ),
+    "it": word_set(
+        "per o e di del da a al in con è sono che se non più meno il la lo gli le un una costa poi su tra "
+        "fra si ci"
+    ),
+    "pt": word_set(
+        "para ou e de do da a ao em com por é são que se não mais menos o os as um uma custa depois"
+    ),
 }
 """Words after a number that are not counted by it."""
 _NAMED_BY_NUMBER = word_set(
-    "habitación mesa planta puerta sala número opción línea autobús página piso terminal andén "
-    "capítulo nivel zona pulse pulsa marque elija opción zimmer tisch raum gleis bus linie seite "
-    "nummer tür haus taste die der"
+    "habitación mesa planta puerta sala número opción línea autobús página piso terminal andén capítulo "
+    "nivel zona chambre table étage quai voie ligne porte page numéro tapez option camera tavolo piano "
+    "binario linea uscita pagina prema opzione digiti quarto mesa sala página tecle opção pulse pulsa "
+    "marque elija opción zimmer tisch raum gleis bus linie seite nummer tür haus taste die der"
 )
 """Words whose number counts nothing: "la mesa 1 tiene vistas"."""
 
@@ -49,12 +91,13 @@ def _read_percent(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_scaled(match: re.Match[str], language: Language) -> str:
-    return f"{number_words(match['amount'], language)} {_SCALES[match['scale']]}"
+    kind = match["scale"] == "K" and len(match["amount"]) == 1  # "a 4K display", "a 5K run"
+    return f"{number_words(match['amount'], language)} {'K' if kind else _SCALES[match['scale']]}"
 
 
 def _read_english_fraction(match: re.Match[str], language: Language) -> str | None:
     top, bottom = (int(part) for part in _VULGAR.get(match["part"], match["part"]).split("/"))
-    if not (0 < top < bottom <= 10):
+    if not 0 < top < bottom or not (bottom <= 10 or bottom in _SMALL_PARTS):
         return None
     one, many = _PARTS.get(bottom) or (in_words(bottom, language, "ordinal") or "",) * 2
     many = many if bottom in _PARTS else f"{many}s"
@@ -72,15 +115,11 @@ def _read_fraction(match: re.Match[str], language: Language) -> str | None:
     noun = re.match(r"\s([^\W\d_]+)", text_after(match, 30))
     gender = noun_gender(noun[1], language) if noun else "m"
     if match["whole"]:
-        whole = counting_words(match["whole"].strip(), language, gender if language.code == "es" else "n")
-        return (
-            f"{whole}{after_whole[:-1] + 'a' if after_whole == ' y medio' and gender == 'f' else after_whole}"
-        )
-    if part == "1/2" and noun:
-        if language.code == "es":
-            return "media" if gender == "f" else alone
-        return {"f": "eine halbe", "n": "ein halbes", "m": "ein halber"}[gender]
-    return alone
+        whole = counting_words(match["whole"].strip(" -"), language, "n" if language.code == "de" else gender)
+        if after_whole[-5:] == "medio" and gender == "f":
+            after_whole = f"{after_whole[:-1]}a"
+        return f"{whole}{after_whole}"
+    return _HALF_BEFORE_NOUN[language.code][gender] if part == "1/2" and noun else alone
 
 
 def _read_over(match: re.Match[str], language: Language) -> str | None:
@@ -92,11 +131,44 @@ def _read_over(match: re.Match[str], language: Language) -> str | None:
     return f"{number_words(match[1], language)} {over} {number_words(match[2], language)}"
 
 
+def _with_unit(
+    read: Callable[[re.Match[str], Language], str | None],
+) -> Callable[[re.Match[str], Language], str | None]:
+    """Return a reader of a fraction and the unit after it: "1/4 lb"."""
+
+    def read_with_unit(match: re.Match[str], language: Language) -> str | None:
+        words = read(match, language)
+        if not words or not match["unit"]:
+            return words
+        unit = language.units[match["unit"]]
+        return f"{words} {unit.many if match['whole'] else unit.one}"
+
+    return read_with_unit
+
+
+def _read_equal(match: re.Match[str], language: Language) -> str | None:
+    """Read "50/50", and "5/5" as a rating."""
+    words = number_words(match[1], language)
+    between = f" {_OUT_OF[language.code]} " if int(match[1]) <= 10 else " "
+    return f"{words}{between}{words}"
+
+
+def _read_out_of(match: re.Match[str], language: Language) -> str:
+    """Read a rating: "4.5/5"."""
+    first, last = number_words(match[1], language), number_words(match[2], language)
+    return f"{first} {_OUT_OF[language.code]} {last}"
+
+
 def _read_times(match: re.Match[str], language: Language) -> str | None:
     if language.code == "de":
         return f"{'ein' if match[1] == '1' else number_words(match[1], language)}mal"
     one, many = {"en": ("time", "times"), "es": ("vez", "veces")}[language.code]
     return f"{counting_words(match[1], language, 'f')} {one if match[1] == '1' else many}"
+
+
+def _read_around_the_clock(match: re.Match[str], language: Language) -> str:
+    rest = number_words("365", language) if match[0].endswith("/365") else ""
+    return f"{_AROUND_THE_CLOCK[language.code]} {rest}".strip()
 
 
 def _read_german_decade(match: re.Match[str], language: Language) -> str | None:
@@ -105,18 +177,26 @@ def _read_german_decade(match: re.Match[str], language: Language) -> str | None:
     return f"{words}{match['ending']}" if words else None
 
 
+def _read_german_group(match: re.Match[str], language: Language) -> str:
+    """Read a number with an ending: "2er", "3er-Zimmer"."""
+    return f"{'ein' if match[1] == '1' else number_words(match[1], language)}er"
+
+
 def _read_by(match: re.Match[str], language: Language) -> str:
-    return f"{number_words(match[1], language)} {_BY[language.code]}"
+    multiplies = "=" in text_after(match, 16)
+    by = language.signs["×"] if multiplies else _BY[language.code]
+    return f"{number_words(match[1], language)} {by}"
 
 
 def _read_number(match: re.Match[str], language: Language) -> str | None:
-    noun = re.match(r"[ ]([^\W\d_]+)", text_after(match, 30)) if language.code in ("de", "es") else None
+    counts = language.code in ("de", "es", "fr", "it", "pt")
+    noun = re.match(r"[ ]([^\W\d_]+)", text_after(match, 30)) if counts else None
     written = match[0]
     if noun is None or "," in written or word_before(match) in _NAMED_BY_NUMBER:
         return number_words(written, language)
     counted = noun[1]
-    if language.code == "es":
-        if counted in _NO_NOUNS["es"] or not counted.islower():
+    if language.code != "de":
+        if counted in _NO_NOUNS[language.code] or not counted.islower():
             return number_words(written, language)
     elif written != "1":
         return number_words(written, language)
@@ -149,18 +229,25 @@ WORD_RULES: tuple[Rule, ...] = (rule(r"x(?=[ ]\d)", _read_by_of_lengths, *_BY),)
 def quantity_rules(language: Language) -> tuple[Rule, ...]:
     """Return the rules for numbers in words; the rule for plain numbers is the last."""
     amount = rf"(?P<amount>{number_pattern(language)})"
-    fraction = r"(?P<whole>\d+[ ](?=\d{1,2}/)|\d+(?=[½⅓⅔¼¾⅛]))?(?P<part>\d{1,2}/\d{1,2}(?![\d/])|[½⅓⅔¼¾⅛])"
+    symbols = sorted(language.units, key=len, reverse=True)
+    fraction = (
+        r"(?P<whole>\d+[ -](?=\d{1,2}/)|\d+[ ]?(?=[½⅓⅔¼¾⅛]))?"
+        r"(?P<part>\d{1,2}/\d{1,4}(?![\d/]|[ ]?=)|[½⅓⅔¼¾⅛])"
+        rf"(?:[ ]?(?P<unit>{'|'.join(re.escape(symbol) for symbol in symbols) or '(?!)'})(?![\w'’]))?"
+    )
+    rating = rf"(\d{language.decimal}\d)/(\d{{1,2}})(?![\d/])"
     return (
         rule(rf"{amount}[ \u00a0\u202f]?%", _read_percent),
         rule(rf"{amount}(?P<scale>[kKM])(?![\w'’])", _read_scaled, "en"),
+        *(rule(r"24/7\b(?:/365\b)?", _read_around_the_clock, code) for code in _AROUND_THE_CLOCK),
+        *(rule(r"(\d{1,3})/\1(?![\d/])", _read_equal, code) for code in _OUT_OF),
+        *(rule(rating, _read_out_of, code) for code in _OUT_OF),
         *(rule(r"(\d{1,4}(?:[.,]\d{1,2})?)[ ]?[x×](?=[ ]?\d)", _read_by, code) for code in _BY),
-        rule(r"24/7\b", lambda match, _: "twenty-four seven", "en"),
-        rule(r"24/7\b", lambda match, _: "vierundzwanzig sieben", "de"),
-        rule(r"24/7\b", lambda match, _: "veinticuatro siete", "es"),
         rule(r"(\d{2,3})/(\d{2,3})(?![\d/])", _read_over, "en", "de", "es"),
-        rule(r"(\d{1,2})x\b(?![ ]?\d)", _read_times, "en", "de", "es"),
+        rule(r"(\d{1,2})[ ]?x\b(?![ ]?\d)", _read_times, "en", "de", "es"),
         rule(r"(?P<year>(?:1[1-9]|20)?[2-9]0)(?P<ending>ern?)\b", _read_german_decade, "de"),
-        rule(fraction, _read_english_fraction, "en"),
-        rule(fraction, _read_fraction, "de", "es"),
+        rule(r"(\d{1,2})er\b", _read_german_group, "de"),
+        rule(fraction, _with_unit(_read_english_fraction), "en"),
+        *(rule(fraction, _with_unit(_read_fraction), code) for code in _FRACTIONS),
         rule(number_pattern(language), _read_number),
     )

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal
 
 from voiceagent.text_normalization.languages import Language, both_cases, find_language, word_set
-from voiceagent.text_normalization.ordinals import continues_after_ordinal
+from voiceagent.text_normalization.ordinals import SENTENCE_OPENERS, continues_after_ordinal
 
 Verdict = Literal["ends", "goes on", "waits", "open"]
 """Verdict on a full stop: it ends the sentence, does not end it, waits for the rest of the next word, or is
@@ -29,13 +29,40 @@ _AFTER_STREETS = word_set(
     "Mall Bakery Plaza Pier Bus Metro"
 )
 """Capitalized words that may follow "Main St." in its sentence."""
+_OPENERS = {
+    "en": word_set(
+        "I He She It We You They The A An This That These Those There Here My Your Our His Her Their What "
+        "When Where Who Why How Which Is Are Was Were Do Does Did Can Could Would Will Shall Should May "
+        "Have Has Please Call Come Let If So But And Or Then Thanks Thank Yes No Not Now Just Also Ask "
+        "Turn Go Take See Next After Before Once For"
+    ),
+    "de": frozenset(word.capitalize() for word in SENTENCE_OPENERS),
+    "es": word_set(
+        "El La Los Las Un Una Yo Usted Ella Es Son Está Hay No Sí Si Luego Después Ahora Puede Por Para "
+        "Pero Y Se Su Sus Le Les Me Nos Qué Cuándo Dónde Cómo Quién Gracias Llame Venga"
+    ),
+    "fr": word_set(
+        "Le La Les Un Une Je Il Elle Nous Vous Ils Elles On C Ce Cette Est Puis Ensuite Mais Et Si Pour "
+        "Voulez Pouvez Avez Merci Oui Non Votre Vos Notre Nos Mon Ma"
+    ),
+    "it": word_set(
+        "Il La Lo I Gli Le Un Una Io Lei Lui Noi Voi È Sono C Poi Ora Ma E Se Per Può Vuole Grazie Sì No "
+        "Suo Sua Nostro"
+    ),
+    "nl": word_set(
+        "De Het Een Ik U Je Hij Zij Ze Wij We Er Dit Dat Is Zijn Dan Nu Maar En Als Voor Kan Kunt Wilt "
+        "Bedankt Ja Nee Uw Ons"
+    ),
+}
+"""Words that begin a sentence after an abbreviation, and hardly ever a name."""
+_INITIALS = re.compile(r"(?:[A-Z]\.){2,}$")
 _HALF_DAY = re.compile(r"(?:^|[\s\d])[ap]\.(?:\s?m\.)?$", re.IGNORECASE)
 _SHORT_STREETS = r"(?:St|Ave|Blvd|Rd|Ln|Pkwy|Hwy|Ct|Pl|Sq|Dr)\.$"
 _STREET = re.compile(rf"[A-Z][\w'’]*\s+{_SHORT_STREETS}|\dth\s+(?:St|Ave)\.$")
 _STREET_WITH_NUMBER = re.compile(
     r"\d\w*\s+(?:[NSEW]\.?\s+)?(?:(?:[A-Z][\w'’]*|\d{1,3}(?:st|nd|rd|th))\s+){1,3}" + _SHORT_STREETS
 )
-_GERMAN_NUMBER = re.compile(r"(?:^|[\s(„\"*-])\d{1,2}\.$")
+_GERMAN_NUMBER = re.compile(r"(?:^|[\s(„\"*–/-])(?:\d{1,2}|[IVX]{1,6})\.$")
 _GERMAN_DATE = re.compile(r"\d{1,2}\.\s?\d{1,2}\.$")
 _GERMAN_STREET = re.compile(r"str\.$")
 GLUED = re.compile(
@@ -63,17 +90,33 @@ def judge_full_stop(sentence: str, following: str, complete: bool, language: Lan
         return "goes on"
     if following[:1].islower() and _HALF_DAY.search(sentence[-12:]):
         return "goes on"
-    if language.code == "de":
-        return _judge_german(sentence, following, complete)
-    if language.code == "en":
-        return _judge_english(sentence, following, complete)
-    return "open"
+    by_language = {"de": _judge_german, "en": _judge_english}.get(language.code)
+    verdict = by_language(sentence, following, complete) if by_language else "open"
+    if verdict != "open" or not following[:1].isupper():
+        return verdict
+    return _judge_abbreviation(last_word, following, complete, language)
+
+
+def _judge_abbreviation(word: str, following: str, complete: bool, language: Language) -> Verdict:
+    """Return a verdict on an abbreviation that may end a sentence: "etc.", "Inc.", "the U.S."."""
+    short = word in _possible_ends(language) or _INITIALS.search(word) or word.lower() == "no."
+    if not short or language.code not in _OPENERS:
+        return "open"
+    if not complete:
+        return "waits"
+    return "ends" if following in _OPENERS[language.code] else "open"
 
 
 @cache
 def _followed(language: Language) -> frozenset[str]:
     """Return the abbreviations that do not end a sentence."""
     return frozenset(both_cases(language.before_more))
+
+
+@cache
+def _possible_ends(language: Language) -> frozenset[str]:
+    units = [f"{symbol.rstrip('.')}." for symbol in language.units]
+    return frozenset([*both_cases(language.anywhere), *units, "St.", "Ave.", "Rd.", "Blvd."])
 
 
 @cache

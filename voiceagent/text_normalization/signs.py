@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.languages import MONEY_SIGNS, Language, word_set
+from voiceagent.text_normalization.numbers import number_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
 
 
@@ -12,8 +13,11 @@ def _read_sign(match: re.Match[str], language: Language) -> str | None:
     return language.signs.get(match[0], match[0])
 
 
-def _read_colon(_: re.Match[str], language: Language) -> str | None:
-    return language.signs.get("–")
+def _read_colon(match: re.Match[str], language: Language) -> str | None:
+    """Read a colon between numbers: a division before "=", otherwise a ratio."""
+    if "=" in text_after(match, 12):
+        return language.signs.get("÷")
+    return _RATIO.get(language.code) or language.signs.get("–")
 
 
 def _read_range(match: re.Match[str], language: Language) -> str | None:
@@ -22,13 +26,14 @@ def _read_range(match: re.Match[str], language: Language) -> str | None:
     spaced = before.endswith(" ")
     if spaced != match[0].endswith(" ") or not _RANGE_START.search(before):
         return None
-    subtracts = spaced and "=" in text_after(match, 16)
+    subtracts = _RESULT.match(text_after(match, 16))
     return language.signs.get("−" if subtracts else "–")
 
 
 def _read_key(match: re.Match[str], language: Language) -> str | None:
     before = text_before(match, 16)
     known = before.endswith(" ") and word_before(match) in _BEFORE_KEYS
+    known = known or (match[0] == "#" and before[-1:].isdecimal())  # "4821#"
     return _KEYS[language.code][match[0]] if known else None
 
 
@@ -36,7 +41,46 @@ def _read_minus(_: re.Match[str], language: Language) -> str | None:
     return language.signs.get("−")
 
 
-_MONEY = "[$€£¥₹₩¢]"
+def _read_slash(match: re.Match[str], language: Language) -> str | None:
+    """Read a slash after an amount: "per hour"; a division before "="."""
+    before, unit = text_before(match, 16), language.units.get(match["unit"])
+    after_unit = _AFTER_UNIT.search(before) and (unit or match["unit"] in _PERIODS)
+    if not (_AFTER_AMOUNT.search(before) or after_unit):
+        return None
+    return f"{_PER[language.code]} {unit.one if unit else match['unit']}"
+
+
+def _read_division(match: re.Match[str], language: Language) -> str | None:
+    return language.signs.get("÷") if _RESULT.match(text_after(match, 16)) else None
+
+
+def _read_power(match: re.Match[str], language: Language) -> str | None:
+    exponent = match["exponent"].translate(_SUPERSCRIPTS)
+    squared, cubed, power = _POWERS[language.code]
+    words = {"2": squared, "3": cubed}.get(exponent)
+    return words or f"{power} {number_words(exponent.lstrip('-'), language)}"
+
+
+_RESULT = re.compile(r"[ ]?\d[\d.,]*[ ]?=")
+_AFTER_AMOUNT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?$")
+_AFTER_UNIT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?[^\W\d_]{{1,6}}[²³]?$")
+_PERIODS = word_set(
+    "day night hour week month year minute second person guest room item unit visit user seat child adult "
+    "gallon pound mile Tag Nacht Stunde Woche Monat Jahr Minute Sekunde Person Zimmer Stück día noche "
+    "hora semana mes año minuto segundo persona jour nuit heure semaine mois an minute seconde personne "
+    "giorno notte ora settimana mese anno secondo dag nacht uur week maand jaar minuut seconde persoon "
+    "dia noite mês ano"
+)
+_RATIO = {"de": "zu", "fr": "contre", "nl": "op"}
+"""Words for ":" between numbers, where it is not the word for a range."""
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_POWERS = {
+    "en": ("squared", "cubed", "to the power of"), "de": ("Quadrat", "hoch drei", "hoch"),
+    "es": ("al cuadrado", "al cubo", "elevado a"), "fr": ("au carré", "au cube", "puissance"),
+    "it": ("al quadrato", "al cubo", "alla potenza di"), "nl": ("kwadraat", "tot de derde", "tot de macht"),
+    "pt": ("ao quadrado", "ao cubo", "elevado a"),
+}  # fmt: skip
+_MONEY = f"[{MONEY_SIGNS}]"
 _KEYS = {
     "en": {"*": "star", "#": "pound"}, "de": {"*": "Stern", "#": "Raute"},
     "es": {"*": "asterisco", "#": "almohadilla"},
@@ -58,11 +102,14 @@ _BEFORE_KEYS = frozenset(
         "pulse",
         "marque",
         "o",
+        "by",
+        "with",
+        "then",
     ]
 )
 _PER = {"en": "per", "de": "pro", "es": "por", "fr": "par", "it": "al", "nl": "per", "pt": "por"}
 RANGE_START = (
-    r"(?:[\d%°$€£¥₹₩¢]|\d\.|\d(?:st|nd|rd|th)|\d\s?[apAP]\.?\s?[mM]\.?"
+    rf"(?:[\d%°{MONEY_SIGNS}]|\d\.|\d(?:st|nd|rd|th)|\d\s?[apAP]\.?\s?[mM]\.?"
     r"|\d\s?(?:Uhr|uur|h|hs|[A-Z]{3}))\s?"
 )
 """Matches the end of the first half of a range, before its dash: "9 am", "$10"."""
@@ -71,12 +118,24 @@ RULES: tuple[Rule, ...] = (
     rule(rf"[-–—][ ]?(?={_MONEY}?\d|[A-Z][a-zä]{{2,9}}\.?[ ]\d)", _read_range),
     rule(rf"(?<![\w.)\]%])[-−](?={_MONEY}?\d)", _read_minus),
     rule(r"(?<=\d):(?=\d)", _read_colon),
-    *(
-        rule(r"(?<=[\d$€£¢])[ ]?/[ ]?(?=[^\W\d_])", lambda match, language: _PER[language.code], code)
-        for code in _PER
-    ),
+    *(rule(r"[ ]?/[ ]?(?P<unit>[^\W\d_]+)", _read_slash, code) for code in _PER),
+    rule(r"(?<=[\d ])/(?=[ ]?\d)", _read_division),
+    rule(r"(?:->|=>|-->)", lambda match, language: language.signs.get("→", " ")),
+    rule(r"(?<=\d[hj])/(?=\d)", lambda match, _: "sur", "fr"),
+    rule(r">=", lambda match, language: language.signs.get("≥")),
+    rule(r"<=", lambda match, language: language.signs.get("≤")),
+    rule(r"!=", lambda match, language: language.signs.get("≠")),
     rule(r"&amp;", lambda match, language: language.signs.get("&")),
-    rule(r"(?<=\w)/(?=\w) | [&@+=×÷±−°%§→≈≤≥] | [<>~\#](?=[ ]?\d) | [$€£¥₹₩¢]", _read_sign),
+    rule(
+        rf"(?<=\w)/(?=\w) | (?<=\w)→ | (?<=\w[ ])→ | [&@+=×÷±−°%§≈≤≥≠√π∞{MONEY_SIGNS}]"
+        r"| [<>~\#№](?=[ ]?\d)",
+        _read_sign,
+    ),
 )
+POWER_RULES: tuple[Rule, ...] = tuple(
+    rule(r"(?:(?<=[\w)])\^(?=-?\d))?(?P<exponent>[⁻⁰¹²³⁴-⁹]+|(?<=\^)-?\d+(?![\w^]))", _read_power, code)
+    for code in _POWERS
+)
+"""Rules for exponents: "5²", "x^2"."""
 KEY_RULES: tuple[Rule, ...] = (rule(r"[*\#](?=\d{2,3}\b|[ ,.;!?]|$)", _read_key, "en", "de", "es"),)
 """Rules for signs that Markdown would otherwise consume."""

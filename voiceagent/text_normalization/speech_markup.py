@@ -16,9 +16,13 @@ _SENTENCE_START = re.compile(r"(?:^|[.!?…:\n>\"”)*])\s*$")
 
 @cache
 def _first_words(language: Language) -> re.Pattern[str]:
-    endings = _ENGLISH_ENDINGS if language.code == "en" else ""
-    words = "|".join(language.directions) or "(?!)"
-    return re.compile(rf"(?:{words}){endings}\b", re.IGNORECASE)
+    words = map(_english_forms, language.directions) if language.code == "en" else language.directions
+    return re.compile(rf"(?:{'|'.join(words) or '(?!)'})\b", re.IGNORECASE)
+
+
+def _english_forms(word: str) -> str:
+    """Return a pattern of a word's forms: "nod" and "nodding", "smile" and "smiling"."""
+    return rf"{word}{_ENGLISH_ENDINGS}|{word.removesuffix('e')}(?:ing|ed|ily)|{word}{word[-1]}(?:ing|ed)"
 
 
 def _read_starred(match: re.Match[str], language: Language) -> str | None:
@@ -26,7 +30,7 @@ def _read_starred(match: re.Match[str], language: Language) -> str | None:
     words, after = match["words"], text_after(match, 3)
     if _is_direction(words, language):
         return " "
-    starts = _SENTENCE_START.search(text_before(match, 12))
+    starts = len(match["mark"]) == 1 and _SENTENCE_START.search(text_before(match, 12))
     alone = words[0].islower() and bool(re.match(r"\s*(?:[A-ZÀ-Þ¿¡]|$)", after)) and " " in words
     return " " if starts and alone and words[-1] not in ".,!?" else None
 
@@ -38,17 +42,25 @@ def _is_direction(words: str, language: Language) -> bool:
         return False
     if language.code != "en" or len(words.split()) == 1:
         return first[0].lower() != "se" or any(word in words for word in ("ríe", "sonríe", "aclara", "rie"))
-    return re.match(r"\w+(?:s|ing|ly)\b|pause\b|sound\b", words) is not None
+    return re.match(r"(?:\w+[ ])?\w+(?:s|ing|ly)\b|pause\b|sound\b", words) is not None
 
 
 def _read_bracketed(match: re.Match[str], language: Language) -> str | None:
     words = match["words"]
-    if not _is_direction(words, language):
+    if not (_is_direction(words, language) or _is_audio_tag(match)):
         return None
     stands_alone = _SENTENCE_START.search(text_before(match, 12)) or re.match(
         r"\s*(?:[A-ZÀ-Þ¿¡.,!?]|$)", text_after(match, 3)
     )
     return " " if stands_alone or match[0][0] == "[" else None
+
+
+def _is_audio_tag(match: re.Match[str]) -> bool:
+    """Return True for a manner of speaking in square brackets before a sentence: "[mischievously] Hi"."""
+    starts = _SENTENCE_START.search(text_before(match, 12))
+    followed = re.match(r"\s*[A-ZÀ-Þ¿¡]", text_after(match, 3))
+    words = re.fullmatch(r"[a-z]+(?:[ ][a-z]+){0,2}", match["words"])
+    return match[0][0] == "[" and bool(starts and followed and words)
 
 
 def _read_spelled(match: re.Match[str], language: Language) -> str | None:
@@ -63,13 +75,18 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"<sub\b[^<>]{0,40}alias\s?=\s?[\"'](?P<alias>[^<>\"']{1,80})[\"'][^<>]{0,40}>[^<>]{0,80}</sub>",
          lambda match, _: match["alias"].strip() or " ", flags=re.IGNORECASE),
+    rule(r"<!--(?:(?!-->)[^\n]){0,200}-->|<\|[\w-]{1,40}\|>", lambda match, _: " "),
+    rule(r"<spell>(?P<text>[^<>]{1,80})</spell>", _read_spelled),
     rule(r"</?[A-Za-z][\w:-]{0,30}(?:\s+[\w:-]{1,30}\s?=\s?(?:\"[^\"<>]{0,200}\"|'[^'<>]{0,200}'))*\s*/?>",
          lambda match, _: " "),
     rule(
         rf"(?P<mark>\*{{1,3}}|_)(?P<words>[^\W_](?:[^*_\n]{{0,{_MAX_DIRECTION}}}[\w.!?])?)(?P=mark)(?!\w)",
         _read_starred,
     ),
-    rule(rf"[(\[](?P<words>[^\W_][^()\[\]\n]{{0,{_MAX_DIRECTION}}})[)\]](?!\()", _read_bracketed),
+    rule(
+        rf"[(\[]{{1,2}}(?P<words>[^\W_][^()\[\]\n]{{0,{_MAX_DIRECTION}}})[)\]]{{1,2}}(?!\()",
+        _read_bracketed,
+    ),
 )  # fmt: skip
 ELLIPSIS = re.compile(r"(?:\.[ ]?){2,}\.|\.{2,}|…+")
 """Ellipsis, which some voices do not read as a pause."""

@@ -6,13 +6,19 @@ import re
 
 from voiceagent.text_normalization.languages import Language, find_language
 from voiceagent.text_normalization.numbers import digit_words, in_words, number_words
-from voiceagent.text_normalization.rules import Rule, rule
+from voiceagent.text_normalization.rules import Rule, rule, text_before
 
 _STREETS = (
     "St|Street|Ave|Avenue|Blvd|Boulevard|Rd|Road|Dr|Drive|Ln|Lane|Way|Ct|Court|Pl|Place|Sq|Square|Pkwy|Parkway"
     "|Hwy|Highway|Terrace|Ter|Circle|Cir|Close|Crescent|Row|Alley|Walk|Quay|Plaza|Trail|Gardens|Broadway"
 )
 _STATES = find_language("en").states
+_UNMISTAKABLE_STATES = [
+    letters for letters in _STATES if letters not in ("MD", "OK", "ME", "HI", "OR", "IN", "PA", "DC")
+]
+"""Letters of states that are no word or title."""
+_AFTER_CITY = re.compile(r"\b[A-Z][a-z]{2,},[ ]$")
+_AFTER_STREET = re.compile(rf"\b[A-Z\d]\w*[ ](?:{_STREETS})\.?,?[ ]$")
 _DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 
 
@@ -49,6 +55,26 @@ def _read_direction(match: re.Match[str], _: Language) -> str:
     return "".join(_DIRECTIONS[letter] for letter in match[1]).capitalize()
 
 
+def _read_direction_after_street(match: re.Match[str], language: Language) -> str | None:
+    """Read "Pennsylvania Ave NW"."""
+    after_street = _AFTER_STREET.search(text_before(match, 40))
+    return _read_direction(match, language) if after_street else None
+
+
+def _read_road(match: re.Match[str], language: Language) -> str:
+    return f"{match[1]} {house_number_words(match[2], language)}"
+
+
+def _read_state(match: re.Match[str], _: Language) -> str | None:
+    """Read a state after its city: "Boston, MA"."""
+    return _STATES[match[0]] if _AFTER_CITY.search(text_before(match, 30)) else None
+
+
+def _read_dutch_code(match: re.Match[str], language: Language) -> str | None:
+    """Read a Dutch postal code: "1012 AB"."""
+    return f"{digit_words(match[1], language)}, {match[2]} {match[3]}"
+
+
 def _read_digits(match: re.Match[str], language: Language) -> str | None:
     return digit_words(match[0], language)
 
@@ -61,12 +87,16 @@ RULES: tuple[Rule, ...] = (
     rule(r"(\d{1,4})([A-F])(?![\w-])", _read_number_and_letter, "en"),
     rule(r"(\d{1,4})[ ]?([a-f])(?=[,.;]|[ ]?$)", _read_number_and_letter, "de"),
     rule(r"(?:(?<=\d,[ ])|(?<=\d[a-z],[ ]))\d{5}(?=[ ][A-ZÄÖÜ])", _read_digits, "de"),
-    rule(r"(?<=[^\W_],[ ])\d{5}(?=[ ][A-ZÁÉÍÓÚ])", _read_digits, "es"),
+    rule(r"(?<=[^\W_],[ ])\d{5}(?=[ ][A-ZÁÉÍÓÚ])", _read_digits, "es", "fr", "it"),
+    rule(r"(\d{4})[ ]?([A-Z])([A-Z])(?![\w'’])", _read_dutch_code, "nl"),
     rule(r"(?<=in[ ])\d{5}(?=[ ][A-ZÄÖÜ][a-zäöü])", _read_digits, "de"),
 )
 NAME_RULES: tuple[Rule, ...] = (
-    rule(rf"([NSEW])\.(?={_NAME}[ ](?:{_STREETS})\b)", _read_direction, "en"),
+    rule(rf"([NSEW])\.?(?={_NAME}[ ](?:{_STREETS})\b)", _read_direction, "en"),
+    rule(r"([NS][EW]|[NSEW])\b(?![.'’])", _read_direction_after_street, "en"),
+    rule(r"(I|US|SR)-(\d{1,3})\b", _read_road, "en"),
     rule(rf"({'|'.join(_STATES)})\.?[ ](\d{{5}}(?:-\d{{4}})?)(?!\d)", _read_state_and_zip, "en"),
+    rule(rf"(?:{'|'.join(_UNMISTAKABLE_STATES)})\b", _read_state, "en"),
     rule(
         r"(?<=\d[ ])([NS]?[EW]|[NS])\b\.?(?=[ ](?:[A-Z][a-z]|\d{1,3}(?:st|nd|rd|th)\b))",
         _read_direction,

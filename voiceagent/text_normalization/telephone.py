@@ -22,10 +22,13 @@ def _read_telephone(match: re.Match[str], language: Language) -> str | None:
 
 def _read_version(match: re.Match[str], language: Language) -> str | None:
     """Read a version as numbers, or the four parts of an IP address figure by figure."""
-    parts = match[0].split(".")
+    parts = match["version"].split(".")
+    if len(parts) == 5 and len(parts[0]) == 2:  # a French telephone number
+        return digit_words(match["version"], language)
     in_words = digit_words if len(parts) == 4 else number_words
     parts = [in_words(part, language) or "" for part in parts]
-    return f" {language.signs['.']} ".join(parts)
+    words = f" {language.signs['.']} ".join(parts)
+    return f"{match['v']} {words}" if match["v"] else words
 
 
 RULES: tuple[Rule, ...] = (
@@ -39,5 +42,17 @@ RULES: tuple[Rule, ...] = (
         "es",
     ),
     rule(r"\d{2,4}(?:-\d{2,4}){2,4}(?![\d-])", _read_telephone),
-    rule(r"\d+(?:\.\d+){2,}", _read_version, "en"),
+    rule(r"\(0\d{1,5}\)(?:[ /-]?\d{2,8}+){1,5}+(?!\d)", _read_telephone),
+    rule(r"\(\d{2}\)[ ]\d{4,5}[ -]\d{4}(?!\d)", _read_telephone),
+    rule(r"(?P<v>(?!))?(?!\d{1,3}(?:\.\d{3})+(?!\.?\d))(?P<version>\d+(?:\.\d+){2,})", _read_version),
 )
+POINTED_RULES: tuple[Rule, ...] = (
+    rule(
+        r"(?P<v>(?!))?(?P<version>\d{1,2}\.\d{1,2})(?![\d.])",
+        _read_version,
+        *("de", "es", "fr", "it", "nl", "pt"),
+    ),
+)
+"""Rules for a full stop between figures that is no decimal point in the language: "Version 2.0"."""
+VERSION_RULES: tuple[Rule, ...] = (rule(r"(?P<v>v)(?P<version>\d+(?:\.\d+){1,3})(?!\w)", _read_version),)
+"""Rules for versions with a letter: "v1.2.3"."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from voiceagent.text_normalization.agreement import counting_words
-from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.languages import MONEY_SIGNS, Language
 from voiceagent.text_normalization.numbers import in_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 from voiceagent.text_normalization.sentence_ends import ends_after_abbreviation
@@ -16,9 +17,19 @@ _SHORT_MINUTES = {"es": "y ", "it": "e ", "pt": "e "}
 """Words before minutes below ten."""
 _BEFORE_HOURS = {
     "de": r"\b(?:um|ab|bis|gegen|von|zwischen|nach|vor)", "es": r"\b(?:las?|hasta)|\d\s?(?:a|-|–|y)",
-    "pt": r"\b(?:às?|as|até)|\d\s?(?:a|-|–|e)", "it": r"\b(?:alle|ore|dalle)",
+    "nl": r"\b(?:om|rond|vanaf|tot)",
+    "pt": r"\b(?:às?|as|até)|\d\s?(?:a|-|–|e)", "it": r"\b(?:alle|ore|dalle)|\d\s?(?:-|–)",
 }  # fmt: skip
 """Words before an hour of the day: "a las 14 h"; without them "2 h" are two hours."""
+
+
+_NO_SUM = rf"(?![.,:]?\d|[ ]?[{MONEY_SIGNS}%]|[ ](?:[A-Z]{{3}}|[Ee]uro?s?)\b)"
+"""No sum of money, version or date follows."""
+
+
+def clock_words(hour: int, minute: int, language: Language) -> str | None:
+    """Return the words of a time of day on the clock of 24 hours; None if there is no such hour."""
+    return _english_clock(hour, minute, language) if language.code == "en" else _clock(hour, minute, language)
 
 
 def _hour_words(hour: int, language: Language) -> str | None:
@@ -26,19 +37,38 @@ def _hour_words(hour: int, language: Language) -> str | None:
 
 
 def _read_time(match: re.Match[str], language: Language) -> str | None:
-    hour, minute = int(match["hour"]), int(match["minute"])
+    hour, groups = int(match["hour"]), match.groupdict()
+    words = _clock(hour, int(match["minute"]), language)
+    if words is None:
+        return None
+    half = _spanish_half(groups.get("half"), hour) if language.code == "es" else ""
+    return _with_full_stop(_with_seconds(" ".join(filter(None, (words, half))), groups, language), match)
+
+
+def _clock(hour: int, minute: int, language: Language) -> str | None:
     if hour > 24:
         return None
-    between = language.hour
-    if language.code == "fr" and hour == 1:
-        between = "heure"
+    between = "heure" if language.code == "fr" and hour == 1 else language.hour
     minutes = in_words(minute, language) if minute else ""
     if minute and minute < 10:
         minutes = f"{_SHORT_MINUTES.get(language.code, '')}{minutes}"
-    half = _spanish_half(match.groupdict().get("half"), hour) if language.code == "es" else ""
-    return _with_full_stop(
-        " ".join(filter(None, (_hour_words(hour, language), between, minutes, half))), match
-    )
+    return " ".join(filter(None, (_hour_words(hour, language), between, minutes)))
+
+
+def _with_seconds(words: str, groups: Mapping[str, str | None], language: Language) -> str:
+    """Return a time with its seconds, if it has any: "14:30:05"."""
+    unit, seconds = language.units.get("s"), int(groups.get("second") or 0)
+    if not seconds or unit is None:
+        return words
+    counted = counting_words(str(seconds), language, unit.gender)
+    return f"{words} {language.signs['&']} {counted} {unit.one if seconds == 1 else unit.many}"
+
+
+def _read_dotted_time(match: re.Match[str], language: Language) -> str | None:
+    """Read "8.30" after a word for a time of day: "um 8.30"."""
+    said = re.search(rf"(?:{_BEFORE_HOURS[language.code]})\s?$", text_before(match, 16))
+    until = re.match(r"\s?[-–]\s?\d{1,2}\.[0-5]\d(?!\d)", text_after(match, 10))
+    return _read_time(match, language) if said or (until and language.code == "it") else None
 
 
 def _spanish_half(half: str | None, hour: int) -> str:
@@ -77,14 +107,27 @@ def _read_english_time(match: re.Match[str], language: Language) -> str | None:
     hour, minute, half = int(match["hour"]), int(match["minute"]), _half_of_day(match, language)
     if hour > 24:
         return None
-    after = f"{'oh ' if minute < 10 else ''}{in_words(minute, language)}" if minute else ""
-    if not minute and not half:
-        after = "o'clock" if 1 <= hour <= 12 else "hundred"
-    return " ".join(filter(None, (in_words(hour, language), after, half)))
+    words = _english_clock(hour, minute, language, bool(half))
+    return _with_seconds(" ".join(filter(None, (words, half))), match.groupdict(), language)
+
+
+def _english_clock(hour: int, minute: int, language: Language, half: bool = False) -> str | None:
+    if minute:
+        after = f"{'oh ' if minute < 10 else ''}{in_words(minute, language)}"
+    else:
+        after = "" if half else "o'clock" if 1 <= hour <= 12 else "hundred"
+    return " ".join(filter(None, (in_words(hour, language), after)))
+
+
+def _read_military(match: re.Match[str], language: Language) -> str:
+    """Read "0830 hours"."""
+    hour, minute = int(match["hour"]), int(match["minute"])
+    minutes = "hundred" if not minute else f"{'oh ' if minute < 10 else ''}{in_words(minute, language)}"
+    return f"{'oh ' if hour < 10 else ''}{in_words(hour, language)} {minutes}"
 
 
 def _half_of_day(match: re.Match[str], language: Language) -> str:
-    half: str | None = match["half"]
+    half: str | None = match["half"] or match.groupdict().get("half_letter")
     if not half:
         return ""
     ends = half.endswith(".") and ends_after_abbreviation(half, text_after(match, 40), language)
@@ -96,13 +139,14 @@ def _read_english_hour(match: re.Match[str], language: Language) -> str | None:
     return f"{in_words(hour, language)} {_half_of_day(match, language)}" if hour <= 12 else None
 
 
-_TIME = r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?![\d:])"
+_TIME = r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?![\d:])"
 _DOTTED = r"(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)"
 _HALF = r"(?P<half>[ap]\.[ ]?m\.|[ap]m\b|A\.M\.|P\.M\.|AM\b|PM\b)"
 
 
 _ENGLISH = (
-    rule(rf"{_TIME}(?:[ \u202f]?{_HALF})?", _read_english_time),
+    rule(rf"{_TIME}(?:[ \u202f]?{_HALF}|(?P<half_letter>[ap])\b)?", _read_english_time),
+    rule(r"(?P<hour>[01]\d|2[0-4])(?P<minute>[0-5]\d)(?=[ ](?:hours|hrs)\b)", _read_military),
     # "7.30pm" and "7.30 to 8pm", as the British write them
     rule(rf"{_DOTTED}[ \u202f]?{_HALF}", _read_english_time),
     rule(
@@ -138,7 +182,8 @@ def time_rules(language: Language) -> tuple[Rule, ...]:
             "pt",
             "de",
         ),
-        rule(r"(?<=ore[ ])(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)(?!\d)", _read_time, "it"),
+        *(rule(rf"{_DOTTED}{_NO_SUM}", _read_dotted_time, code) for code in _BEFORE_HOURS),
+        rule(r"(?<=a[ ]la[ ])1(?!\d|[:.,]\d)", lambda match, _: "una", "es"),
         rule(r"1(?=[ ]Uhr\b)[ ]Uhr", _read_german_one, "de"),
         rule(rf"(?P<hour>\d{{1,2}})[ \u202f]?{_HALF}", _read_spanish_half_day, "es"),
         rule(

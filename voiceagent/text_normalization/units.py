@@ -21,8 +21,20 @@ def _read_unit(match: re.Match[str], language: Language) -> str | None:
         _MINUTES_FOLLOW_HOURS.search(text_before(match, 12)) or _SECONDS_FOLLOW.match(text_after(match, 8))
     )
     unit = language.units["min" if minutes else symbol]
+    if match["gap"] == "-" and language.code == "en":  # "a five minute walk"
+        return f"{number_words(match['amount'], language)} {unit.one}"
     words = _amount_of(match["amount"], unit, match, language)
     return f"{words}." if words and _ends_sentence(match, language) else words
+
+
+def _read_inches(match: re.Match[str], language: Language) -> str | None:
+    """Read a quotation mark after a number as inches, unless it closes a quotation."""
+    if len(re.findall(r'(?<!\d)"', text_before(match))) % 2:
+        return None
+    unit = language.units["in."]
+    if word_before(match) in ("a", "an"):
+        return f"{number_words(match['amount'], language)} {unit.one}"
+    return _amount_of(match["amount"], unit, match, language)
 
 
 def _ends_sentence(match: re.Match[str], language: Language) -> bool:
@@ -57,7 +69,8 @@ def unit_rules(language: Language) -> tuple[Rule, ...]:
     units = "|".join(re.escape(symbol) for symbol in symbols)
     stop = r"(?:\.(?=[,;:]|[ ][a-z0-9]))?" if language.code != "de" else r"(?:\.(?=[,;:]|[ ][a-zäöü0-9]))?"
     return (
-        rule(r"(\d)(?:['′]|[ ]?ft\.?[ ])(\d{1,2})(?:[\"″]|[ ]?in\b)", _read_feet, "en"),
+        rule(r"(\d)(?:['’′][ ]?|[ ]?ft\.?[ ])(\d{1,2})(?:[\"″]|[ ]?in\b)", _read_feet, "en"),
+        rule(rf'{amount}"(?!\w)', _read_inches, "en"),
         rule(r"(?P<hours>\d{1,2})h[ ]?(?P<minutes>[0-5]\d)(?:m|min)?\b(?![:.]\d)", _read_hours_and_minutes),
-        rule(rf"{amount}[ \u00a0\u202f-]?(?P<unit>{units})(?![\w'’]){stop}", _read_unit),
+        rule(rf"{amount}(?P<gap>[ \u00a0\u202f-]?)(?P<unit>{units})(?![\w'’]){stop}", _read_unit),
     )

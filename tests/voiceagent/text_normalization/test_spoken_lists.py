@@ -22,7 +22,7 @@ from voiceagent.text_normalization import normalize
 
 KINDS = labelled("spoken_kinds.tsv")
 SENTENCES = labelled("spoken.tsv")
-LANGUAGES = ("en", "de", "es")
+LANGUAGES = ("en", "de", "es", "fr", "it", "nl")
 MAX_WRONG = 0.03
 
 

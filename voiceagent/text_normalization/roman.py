@@ -1,0 +1,67 @@
+"""Roman numerals: "Henry VIII", "Chapter IV", "siglo XIX"."""
+
+from __future__ import annotations
+
+import re
+
+from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.numbers import in_words
+from voiceagent.text_normalization.ordinals import german_ordinal
+from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
+
+_VALUES = {"X": 10, "V": 5, "I": 1}
+_NUMERAL = r"(?:X{1,3}(?:IX|IV|V?I{0,3})|IX|IV|VI{0,3}|I{1,3})"
+"""Numerals to 39. With L, C, D and M more words look like numerals than there are numerals."""
+
+
+def value_of(numeral: str) -> int:
+    """Return the value of a Roman numeral of X, V and I."""
+    values = [_VALUES[letter] for letter in numeral]
+    return sum(-value if value < max(values[at:]) else value for at, value in enumerate(values))
+
+
+def _read_numeral(match: re.Match[str], language: Language) -> str | None:
+    before = re.search(r"([^\W\d_]+)[ ]$", text_before(match, 24))
+    word, number = (before[1] if before else ""), value_of(match["numeral"])
+    names = language.roman
+    if word in names.rulers:
+        return _ending(match, _ruler_words(word, number, language))
+    following = re.match(r"[ ](\w+)", text_after(match, 16))
+    if (following and following[1] in names.ordered) or match["mark"]:
+        return _century_words(number, following[1] if following else "", text_before(match), language)
+    if word.lower() in names.counted or (len(match["numeral"]) > 1 and word[:1].isupper()):
+        return in_words(number, language)
+    return None
+
+
+def _ending(match: re.Match[str], words: str | None) -> str | None:
+    """Return the words, with the full stop of a German ordinal if it also ends the sentence."""
+    return f"{words}." if words and match[0].endswith(".") and not text_after(match).strip() else words
+
+
+def _century_words(number: int, noun: str, before: str, language: Language) -> str | None:
+    if language.code == "de":
+        return german_ordinal(number, before, noun, language)
+    return in_words(number, language, "ordinal")
+
+
+def _ruler_words(name: str, number: int, language: Language) -> str | None:
+    """Return the words after a ruler's name: "the eighth", "quatorze", "sexto"."""
+    ordinal = in_words(number, language, "ordinal") or ""
+    woman = name.endswith(("a", "beth", "Isabel", "Mary"))
+    if language.code == "de":
+        return f"{'die' if woman else 'der'} {ordinal.capitalize()}"
+    if article := {"en": "the", "nl": "de"}.get(language.code):
+        return f"{article} {ordinal}"
+    if woman and language.code in ("es", "it", "pt"):
+        return re.sub("o$", "a", ordinal)
+    as_count = (language.code == "fr" and number > 1) or (language.code in ("es", "pt") and number > 10)
+    return in_words(number, language) if as_count else ordinal
+
+
+def rules_of(language: Language) -> tuple[Rule, ...]:
+    """Return the rules for Roman numerals in a language; none if it has no words for them."""
+    if not language.roman.counted:
+        return ()
+    stop = r"\.?" if language.code == "de" else ""
+    return (rule(rf"(?P<numeral>{_NUMERAL})(?P<mark>er|e|ème)?\b{stop}(?!\w)", _read_numeral),)
