@@ -11,14 +11,19 @@ from typing import Literal
 
 from voiceagent.text_normalization.languages import Labels, Language, word_set
 
-Label = Literal["code", "reference", "place", "distant"]
+Label = Literal["code", "reference", "place", "distant", "use"]
 """Kinds of labels. Figures are read one by one if there are enough of them: after a "code" from two figures,
-after a "reference" from three, after a label at a distance ("distant") from four, after a "place" (a room, a
-flight) from `place_digits`, where English reads zero as "oh".
+after a "reference" from three, after a label at a distance ("distant") from four, after "use" from five,
+after a "place" (a room, a flight) from `place_digits`, where English reads zero as "oh".
 """
 
 _VERBS_OF_BEING = word_set("is are was be reads ist sind lautet es son era será est è é : =")
 """Words before a code if its label has an attribute: "the code for the front door is 4821"."""
+_VERBS_OF_USE = word_set(
+    "use say nutzen verwenden benutzen nennen sagen use usa utilice utiliza diga indique utilisez "
+    "usi utilizzi gebruik"
+)
+"""Verbs before a code, and before shorter numbers of other things."""
 _MAX_UNKNOWN_WORDS = 5
 """Maximum length of a label's attribute, in words."""
 _MAX_WORDS = 12
@@ -84,6 +89,8 @@ def _walk_back(before: str, labels: Labels) -> Label | None:
             return "place" if named in labels.places else kind  # "room number"
         if kind == "code":
             return "distant"
+        if token in _VERBS_OF_USE and steps < 3:
+            return "use"
         if token in labels.verbs and steps < 4:
             return "reference"
         refers_back = refers_back or token in labels.back

@@ -72,7 +72,7 @@ def _read_code(match: re.Match[str], language: Language) -> str | None:
         if letters or (labels and digits < labels.place_digits):
             return None
         return _spell_place(code, language)
-    at_least = {"code": 2, "reference": 3, "distant": 4}.get(
+    at_least = {"code": 2, "reference": 3, "distant": 4, "use": 5}.get(
         kind or "", 4 if has_number_sign(before) else MAX_NUMBER + 1
     )
     return spell(code, language) if digits >= at_least else None

@@ -167,6 +167,9 @@ def _read_year(match: re.Match[str], language: Language) -> str | None:
     counts = re.match(r"[ ](?:[a-z]+s\b|people|children|sq)", text_after(match, 24))
     if counts and word_before(match) not in _BEFORE_YEARS:
         return None
+    unit = re.match(r"[ ]([^\W\d_]+)", text_after(match, 12))
+    if unit and unit[1] in language.units:
+        return None
     return year_words(int(match[0]), language)
 
 

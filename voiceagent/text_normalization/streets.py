@@ -14,7 +14,7 @@ _STREETS = (
 )
 _STATES = find_language("en").states
 _UNMISTAKABLE_STATES = [
-    letters for letters in _STATES if letters not in ("MD", "OK", "ME", "HI", "OR", "IN", "PA", "DC")
+    letters for letters in _STATES if letters not in ("MD", "MS", "OK", "ME", "HI", "OR", "IN", "PA", "DC")
 ]
 """Letters of states that are no word or title."""
 _AFTER_CITY = re.compile(r"\b[A-Z][a-z]{2,},[ ]$")
