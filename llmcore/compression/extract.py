@@ -8,12 +8,18 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from llmcore.compression.summary import MAX_PHRASES, OldTurns
+from llmcore.compression.summary import MAX_CHARACTERS, MAX_PHRASES, OldTurns
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
 _SPEAKERS = {"user": "Caller", "assistant": "You"}
 _STATEMENT_WORDS = 4
 """Minimum words of a statement that is kept though it has no fact: "Thank you." is none."""
+_STEM = re.compile(r"\b([^\W\d_\u0e00-\u0eff\u2e80-\u9fff]{4})[^\W\d_]*")
+"""Beginning of a word of four letters or more, without its ending; none in scripts without spaces."""
+_MIN_SHARED = 1 / 3
+"""Least share of a summary's words that occur in the sentences it stands for. Of 15 summaries by
+Qwen2.5-Coder 0.5B, the nine that are refusals share 0.25, the others at least 0.36.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,18 @@ def extract(turns: OldTurns, max_characters: int) -> str:
             if has_fact or not number or (speaker == _SPEAKERS["user"] and _is_statement(sentence)):
                 lines.append(_Line(speaker, sentence, has_fact))
     return _fit(list(dict.fromkeys(lines)), max_characters)
+
+
+def is_about(summary: str, turns: OldTurns) -> bool:
+    """Return False if few words of a summary occur in a sentence that an extract of the turns would keep: a
+    refusal ("I can't assist with that.") or empty talk. True if there are no words to compare.
+    """
+    stated, kept = _stems(summary), _stems(extract(turns, MAX_CHARACTERS))
+    return not (stated and kept) or len(stated & kept) >= _MIN_SHARED * len(stated)
+
+
+def _stems(text: str) -> set[str]:
+    return set(_STEM.findall(text.lower()))
 
 
 def _is_statement(sentence: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import structlog
 
-from llmcore.compression.extract import extract
+from llmcore.compression.extract import extract, is_about
 from llmcore.compression.history_budget import characters
 from llmcore.compression.summary import OldTurns, append_missing, check_summary, newest, request_summary
 from llmcore.engine import Llm, LlmError, Request
@@ -20,7 +20,7 @@ from voiceagent.conversation.events import Event, HistorySummarised
 from voiceagent.session.references import until_stopped
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
-SummaryResult = Literal["model", "extract", "invented", "empty", "too_long", "failed", "stopped"]
+SummaryResult = Literal["model", "extract", "invented", "off_topic", "empty", "too_long", "failed", "stopped"]
 """Source of a summary; or the reason why a summary of the model was dropped."""
 
 
@@ -103,6 +103,8 @@ class Summarising:
             self._drop("empty")
         elif not complete or len(text) >= characters(wanted.said):
             self._drop("too_long")
+        elif not await asyncio.to_thread(is_about, text, turns):
+            self._drop("off_topic")
         else:
             return append_missing(text, verdict.missing, self._max_characters(wanted))
         return None

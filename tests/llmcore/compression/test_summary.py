@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from llmcore.compression.extract import extract
+import pytest
+
+from llmcore.compression.extract import extract, is_about
 from llmcore.compression.summary import (
     MAX_CHARACTERS,
     MAX_PHRASES,
@@ -160,3 +162,33 @@ def test_of_more_lost_facts_than_a_summary_holds_the_newest_are_told() -> None:
     missing = check_summary("", OldTurns(said, "", STATIC, "en")).missing
     assert len(missing) == MAX_PHRASES
     assert "2999" in missing[-1]
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "I'm sorry, but I can't assist with that.",
+        "As an AI language model, I don't have access to previous conversations.",
+        "The user and the assistant had a pleasant conversation about various topics.",
+    ],
+)
+def test_a_refusal_and_empty_talk_are_no_summary(summary: str) -> None:
+    assert not is_about(summary, TURNS)
+
+
+@pytest.mark.parametrize(
+    "summary", [GOOD, "Anna Lund wants a room for two nights in May and arrives late.", "412, 240."]
+)
+def test_a_summary_in_words_of_its_own_is_one(summary: str) -> None:
+    assert is_about(summary, TURNS)
+
+
+def test_a_summary_in_inflected_words_is_one() -> None:
+    said = (Message("user", "Mein Name ist Anna Lund, ich habe eine Allergie gegen Haselnuss."),)
+    turns = OldTurns(said, "", "", "de")
+    assert is_about("Anna Lund hat Allergien gegen Haselnüsse.", turns)
+
+
+def test_scripts_without_spaces_are_not_compared() -> None:
+    turns = OldTurns((Message("user", "私の名前は田中です。予約は三日です。"),), "", "", "ja")
+    assert is_about("田中さんが三日に予約しました。", turns)

@@ -88,6 +88,7 @@ async def test_what_the_model_lost_is_reported_word_for_word():
         (["Anna Lund wants three nights."], "invented"),
         (["  "], "empty"),
         (["It went on. " * 30], "too_long"),
+        (["I'm sorry, but I can't assist with that."], "off_topic"),
         ([GOOD, Delta(finish_reason="length", usage=Usage())], "too_long"),
         ([LlmError("it broke")], "failed"),
     ],
