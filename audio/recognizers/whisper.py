@@ -60,7 +60,7 @@ class WhisperRecognizer(RedecodingRecognizer):
             )
 
         super().__init__("whisper", load, self.step_s, _MAX_S, self.workers)
-        self.takes_expected = len(self.languages) > 1
+        self.takes_expected = True  # phrases of a call, and its language
 
 
 def misfits(

@@ -59,7 +59,8 @@ all, it is as accurate in a quarter of the time; with 1.5 s it repeats some of i
 """
 _STEP_SAMPLES = SAMPLE_RATE_HZ // 50
 """Samples of an encoder state (two frames)."""
-_MAX_PROMPT_TOKENS = 200
+_MAX_PROMPT_TOKENS, _MAX_PHRASE_TOKENS = 200, 100
+"""Tokens before an utterance, and those of them that likely phrases may take."""
 _NO_SPEECH, _UNLIKELY = 0.6, -1.0
 """As in OpenAI's own program: silence if the model says so and finds its own words unlikely."""
 
@@ -135,8 +136,12 @@ class LoadedModel:
         return self.decode
 
     def open_in(self, expected: ExpectedSpeech) -> Decode:
-        """Begin an utterance in one of `languages`: the expected one unless another is detected."""
-        return partial(self.decode, language=UtteranceLanguage(self._languages, expected))
+        """Begin an utterance with its call's phrases in each prompt, and in one of `languages`, if there are
+        several: the expected one unless another is detected.
+        """
+        language = UtteranceLanguage(self._languages, expected) if len(self._languages) > 1 else None
+        phrases = ", ".join((*expected.phrases, *expected.words))
+        return partial(self.decode, language=language, phrases=phrases)
 
     def decode(
         self,
@@ -145,6 +150,7 @@ class LoadedModel:
         abandoned: Event,
         flush: Flush | None = None,
         language: UtteranceLanguage | None = None,
+        phrases: str = "",
     ) -> list[Segment]:
         """Return the segments of `sound`. More audio changes only the last one.
 
@@ -154,6 +160,7 @@ class LoadedModel:
             abandoned: stops early once set.
             flush: ignored.
             language: of the utterance; None for the model's own.
+            phrases: words that are likely in this call.
         """
         segments: list[Segment] = []
         begin = 0
@@ -161,7 +168,7 @@ class LoadedModel:
             if end - begin < _SHORTEST or abandoned.is_set():
                 break
             before = " ".join([prompt, *(segment.text for segment in segments)])
-            text, confidence = self._transcribe(sound[begin:end], before, language)
+            text, confidence = self._transcribe(sound[begin:end], before, language, phrases)
             known_confidence = confidence if text else None  # silence must not lower the confidence
             languages = () if language is None else language.probabilities
             segments.append(
@@ -177,7 +184,7 @@ class LoadedModel:
         return segments
 
     def _transcribe(
-        self, sound: Samples, prompt: str, language: UtteranceLanguage | None
+        self, sound: Samples, prompt: str, language: UtteranceLanguage | None, phrases: str
     ) -> tuple[str, float]:
         """Return the transcript of one piece and the geometric mean of its tokens' probabilities.
 
@@ -187,11 +194,11 @@ class LoadedModel:
         """
         max_tokens = _TOKENS + int(_TOKENS_A_SECOND * len(sound) / SAMPLE_RATE_HZ)
         padded = max(_MIN_SAMPLES, len(sound) + _SILENT_SAMPLES)
-        result = self._generate(sound, padded, prompt, max_tokens, language)
+        result = self._generate(sound, padded, self._before(phrases, prompt), max_tokens, language)
         text = self._text(result)
         loops = is_runaway(text) or has_repetition(f"{prompt} {text}")
         if loops or len(result.sequences_ids[0]) >= max_tokens:
-            result = self._generate(sound, _ALL_SAMPLES, "", max_tokens, language)
+            result = self._generate(sound, _ALL_SAMPLES, [], max_tokens, language)
             text = self._text(result)
             text = without_runs(text) if is_runaway(text) else text
         score = min(0.0, result.scores[0])
@@ -202,16 +209,21 @@ class LoadedModel:
         return str(self._vocabulary.decode(tokens)).strip()
 
     def _generate(
-        self, sound: Samples, samples: int, prompt: str, max_tokens: int, language: UtteranceLanguage | None
+        self,
+        sound: Samples,
+        samples: int,
+        before: list[int],
+        max_tokens: int,
+        language: UtteranceLanguage | None,
     ) -> WhisperGenerationResult:
-        """Run the network on `sound` padded with silence to `samples`."""
+        """Run the network on `sound` padded with silence to `samples`. before: see `_before`."""
         window = np.zeros(min(_ALL_SAMPLES, samples // _STEP_SAMPLES * _STEP_SAMPLES), np.float32)
         window[: len(sound)] = sound[: len(window)] / np.float32(32_768)
         features = self._features(window, padding=0)[np.newaxis]
         states = self._network.encode(StorageView.from_array(np.ascontiguousarray(features)))
         if language is not None and not language.settled:
             language.observe(self._detect(states), len(sound) / SAMPLE_RATE_HZ)
-        begin = self._prompt(states, prompt, language)
+        begin = self._prompt(states, before, language)
         return self._network.generate(
             states,
             [begin],
@@ -226,8 +238,21 @@ class LoadedModel:
         (detected,) = self._network.detect_language(states)
         return [(token.strip("<|>"), probability) for token, probability in detected]
 
-    def _prompt(self, states: StorageView, before: str, language: UtteranceLanguage | None) -> list[int]:
-        """Return the initial tokens: earlier text, language, no timestamps."""
+    def _before(self, phrases: str, text: str) -> list[int]:
+        """Return the tokens before the language: likely phrases, then earlier text. Whisper looks for words
+        in both, as in faster-whisper's `hotwords`.
+        """
+        likely = self._encoded(phrases)[:_MAX_PHRASE_TOKENS]
+        said = self._encoded(text)[-(_MAX_PROMPT_TOKENS - len(likely)) :]
+        return [self._vocabulary.sot_prev, *likely, *said] if likely or said else []
+
+    def _encoded(self, text: str) -> list[int]:
+        return list(self._vocabulary.encode(f" {text.strip()}")) if text.strip() else []
+
+    def _prompt(
+        self, states: StorageView, before: list[int], language: UtteranceLanguage | None
+    ) -> list[int]:
+        """Return the initial tokens: those before, language, no timestamps."""
         vocabulary = self._vocabulary
         begin = list(vocabulary.sot_sequence)
         code = None if language is None else language.code
@@ -235,8 +260,7 @@ class LoadedModel:
             (code, _), *_ = self._detect(states)
         if code is not None:
             begin[1] = vocabulary.tokenizer.token_to_id(f"<|{code}|>")
-        said = vocabulary.encode(f" {before.strip()}")[-_MAX_PROMPT_TOKENS:] if before.strip() else []
-        return [*([vocabulary.sot_prev, *said] if said else []), *begin, vocabulary.no_timestamps]
+        return [*before, *begin, vocabulary.no_timestamps]
 
 
 def _check_directory(model: str) -> None:

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest_asyncio
 from sounds import chunks, recognized
 
 from audio.pcm import Samples
-from audio.recognizers import Flush, RecognizerError
+from audio.recognizers import ExpectedSpeech, Flush, RecognizerError
 from audio.recognizers.whisper import WhisperRecognizer
 from audio.recognizers.whisper_model import LoadedModel
 
@@ -152,3 +153,34 @@ async def test_a_compute_type_that_does_not_exist_is_named(whisper_directory: Pa
 def test_numbers_out_of_range_are_refused(key: str, value: int) -> None:
     with pytest.raises(ValueError, match=f"{key} is {value}; allowed"):
         WhisperRecognizer("tiny", **{key: value})  # type: ignore[arg-type]  # one of several keys
+
+
+def test_phrases_of_a_call_precede_earlier_text_and_leave_room_for_it(whisper_directory: Path) -> None:
+    model = LoadedModel(str(whisper_directory), "cpu", "int8", ("en",), None, True, 1, 1)
+    alone, both = model._before("", "one two"), model._before("Novotny", "one two")
+    assert both[0] == alone[0]
+    assert both[-len(alone[1:]) :] == alone[1:]
+    assert len(both) > len(alone)
+    assert model._before("", "") == []
+    full = model._before("Novotny " * 300, "one " * 300)
+    assert len(full) == 1 + 200
+    assert full[-50:] == model._before("", "one " * 300)[-50:]
+
+
+def test_phrases_of_a_call_reach_the_network(
+    whisper_directory: Path, spoken: Samples, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+    before = LoadedModel._before
+
+    def noted(model: LoadedModel, phrases: str, text: str) -> list[int]:
+        given.append(phrases)
+        return before(model, phrases, text)
+
+    monkeypatch.setattr(LoadedModel, "_before", noted)
+    model = LoadedModel(str(whisper_directory), "cpu", "int8", ("en",), None, True, 1, 1)
+    model.open_in(ExpectedSpeech(phrases=("Novotny",), words=("lobby",)))(spoken, "", Event())
+    model.open()(spoken, "", Event())
+    assert given[0] == "Novotny, lobby"
+    assert given[-1] == ""
+    assert WhisperRecognizer(str(whisper_directory)).takes_expected
