@@ -17,11 +17,11 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet torch==2.13.0
-# without Triton, which it needs for GPUs only
-"$folder/venv/bin/pip" install --quiet --no-deps xgrammar==0.2.9
 "$folder/venv/bin/pip" install --quiet apache-tvm-ffi==0.1.15.post2 pydantic numpy transformers==5.24.0 \
     llguidance==1.9.1 outlines-core==0.2.14
-cat > "$folder/numbers.py" <<'PYTHON'
+# without Triton, which it needs for GPUs only
+"$folder/venv/bin/pip" install --quiet --no-deps xgrammar==0.2.9
+cat > "$folder/bounds.py" <<'PYTHON'
 import json
 import re
 from importlib.metadata import version
@@ -81,4 +81,4 @@ rate = {"type": "object", "properties": {"rate": {"type": "number", "minimum": 0
 print("after 2.5 may come", next_bytes(rate, '{"rate": 2.5'))
 assert set(next_bytes(rate, '{"rate": 2.5')) == set(b"\t\n\r 0123456789}")
 PYTHON
-"$folder/venv/bin/python" "$folder/numbers.py"
+"$folder/venv/bin/python" "$folder/bounds.py"

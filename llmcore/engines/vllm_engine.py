@@ -32,6 +32,7 @@ from llmcore.text.finish_words import finish_reason
 from llmcore.text.known_texts import KnownTexts
 from llmcore.text.message_shapes import Shapes
 from llmcore.text.reply import ReplyParser, forces_a_call
+from llmcore.text.stop_strings import StopStrings
 from llmcore.text.tool_calls import BARE_JSON, call_schema, find_markup
 
 if TYPE_CHECKING:
@@ -99,19 +100,23 @@ class VllmLlm(VllmSettings):
         # keep marks that are special tokens: without them their content would be spoken
         shown = are_special_tokens(vllm.special_tokens)
         params = _generation_params(request, forced, marks_of(request, draft), skip_special_tokens=not shown)
+        # not vLLM's: it holds back as many characters as the longest stop string has, whatever they are
+        stops = StopStrings(request.stop)
         cached = written = 0
         async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
                 completion = output.outputs[0]
                 cached = max(cached, output.num_cached_tokens or 0)
                 written += len(completion.token_ids)
-                for delta in parser.push(completion.text):
+                for delta in parser.push(stops.push(completion.text)):
                     yield delta
-                if output.finished:
+                if output.finished or stops.stopped:
                     usage = Usage(len(prompt), cached, written, _queued_s(output))
-                    reason = finish_reason(completion.finish_reason, f"vLLM ({self.model})")
-                    for delta in parser.finish(reason, usage):
+                    ended = "stop" if stops.stopped else completion.finish_reason
+                    reason = finish_reason(ended, f"vLLM ({self.model})")
+                    for delta in [*parser.push(stops.finish()), *parser.finish(reason, usage)]:
                         yield delta
+                    return
 
     async def prefill(self, request: Request, draft: DraftUse = FREE_DRAFT) -> Usage | None:
         """Read the unfinished prompt into the prefix cache.
@@ -190,7 +195,6 @@ def _generation_params(
     return SamplingParams(
         max_tokens=request.max_tokens,
         temperature=request.temperature,
-        stop=list(request.stop),
         skip_special_tokens=skip_special_tokens,
         output_kind=RequestOutputKind.DELTA,
         extra_args=marks,

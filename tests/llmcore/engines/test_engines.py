@@ -83,6 +83,18 @@ async def test_a_stop_string_ends_the_reply_and_is_left_out(llm: Engine, stop: s
     assert deltas[-1].finish_reason == "stop"
 
 
+async def test_a_stop_string_that_does_not_come_delays_no_text(llm: Engine) -> None:
+    deltas = await read(llm, ask("count", stop=("a text that is longer than the whole reply",)))
+    assert text(deltas) == tiny_llama.RESPONSES["count"]
+    assert len([delta for delta in deltas if delta.text]) > 1
+
+
+async def test_text_that_begins_a_stop_string_is_not_lost_at_the_end(llm: Engine) -> None:
+    reply = tiny_llama.RESPONSES["count"]
+    deltas = await read(llm, ask("count", stop=(reply[-3:] + " and more",)))
+    assert text(deltas) == reply
+
+
 async def test_a_character_of_several_tokens_comes_whole(llm: Engine) -> None:
     deltas = await read(llm, ask("accents"))
     assert text(deltas) == tiny_llama.RESPONSES["accents"]
