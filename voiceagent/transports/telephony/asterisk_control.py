@@ -58,10 +58,10 @@ class AsteriskControl:
         channels = await self._ask("GET", "/channels")
         ours = next((str(one["id"]) for one in channels if one["name"] == name), "")
         bridge = next((one for one in await self._bridges() if ours in one), frozenset())
-        others = list(bridge - {ours})
-        if len(others) != 1:
+        if ours not in bridge or len(bridge) != 2:
             raise ControlError(f"{name} is not bridged to one other channel")
-        return ours, others[0]
+        (other,) = bridge - {ours}
+        return ours, other
 
     async def _move(self, channel: str, context: str, extension: str) -> None:
         if not _EXTENSION.fullmatch(extension):
