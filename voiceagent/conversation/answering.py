@@ -288,13 +288,16 @@ class Answering:
         if requested is None and self._queue.answer_due and self._preemptive_fits(turn, wanted, settings):
             self._queue.answer_due = False
             self._results_attempts = 0
-            return self._tools.detach() + self._responses.release(settings)
+            return self._tools.detach() + self._responses.release(
+                settings, turn.acts_after_s if turn else 0.0
+            )
         cancelled = self._responses.cancel_preemptive()
         if requested is None and not self._queue.answer_due:
             # last of all: the news of a tool must not delay an answer
             update = self._tools.pop_update()
             return cancelled + (self._start(wanted, settings, say=update) if update else [])
-        return cancelled + self._start(wanted, settings, turn)
+        started = self._start(wanted, settings, turn)
+        return cancelled + started + (self._responses.hold_calls(turn.acts_after_s) if turn else [])
 
     def _own_request(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:
         """Return the request for a response that the call itself wants. results: it is about tool results."""

@@ -155,6 +155,16 @@ class StartResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldCalls:
+    """Post `CallsDue` after `seconds`: until then the active response makes no calls with effects, because
+    the turn's end is doubtful.
+    """
+
+    response_id: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class HurryResponse:
     """Raise the priority of a preemptive response in the LLM's queues: the turn only waits for it."""
 
@@ -402,6 +412,7 @@ LlmCommand = (
     | AskTurnEnd
     | Summarise
     | StartResponse
+    | HoldCalls
     | HurryResponse
     | ReleaseResponse
     | CancelResponse

@@ -228,6 +228,7 @@ class TurnConfig(Section):
             correction=rules.correction,
             languages=(rules, *further) if further else (),
             acting_s=ACTING_S,
+            hold_calls=True,
             backchannel_after_s=MIN_PAUSE_S,
         )
 

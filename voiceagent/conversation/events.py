@@ -192,6 +192,13 @@ class ToolCallsReady:
 
 
 @dataclass(frozen=True, slots=True)
+class CallsDue:
+    """The silence has lasted long enough for the response's calls with effects (`HoldCalls`)."""
+
+    response_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ResponseWritten:
     """The LLM has finished the text of a spoken response that has tool calls or may be reviewed. Its audio
     may be incomplete. text: the full text, including fragments that are still to come.
@@ -319,6 +326,7 @@ ResponseEvent = (
     | SpeechReady
     | FragmentSpoken
     | ToolCallsReady
+    | CallsDue
     | ResponseWritten
     | ResponseGenerated
     | ResponseFailed

@@ -47,7 +47,9 @@ class TurnPolicy:
     correction: phrase before a correction by the back LLM; None if no answer is reviewed.
     hesitations: words that count as none where they alone resume a turn; empty in logs of builds that
     answered them. acting_s: silence added to the end of a doubtful turn whose answer calls a tool with
-    effects; 0 in logs of builds that ran it as soon as they would have spoken. backchannel_after_s: length
+    effects; 0 in logs of builds that ran it as soon as they would have spoken. hold_calls: hold such a call
+    until that silence has passed if it comes after the end; False in logs of builds that ran it at once.
+    backchannel_after_s: length
     of a pause from which the agent may say a backchannel; 0 in logs of builds that said it as soon as the
     pause had been judged.
     languages: rules of each language of a call that serves several, the configured one first; () for one
@@ -75,6 +77,7 @@ class TurnPolicy:
     correction: str | None = None
     hesitations: frozenset[str] = frozenset()
     acting_s: float = 0.0
+    hold_calls: bool = False
     backchannel_after_s: float = 0.0
     languages: tuple[LanguageRules, ...] = field(default=(), metadata=LOGGED_IF_SET)
 

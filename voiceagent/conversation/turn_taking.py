@@ -25,6 +25,7 @@ from voiceagent.conversation.turn.caller import (
     decide_end_of_turn,
     set_endpointing_delay,
     shorten_backchannel_delay,
+    silence_before_acting_s,
 )
 from voiceagent.conversation.turn.caller_turn import AnswerSoFar, CallerTurn, Paused, TurnVisibility
 from voiceagent.conversation.turn.own_voice import Overlap
@@ -129,8 +130,14 @@ class TurnTaking:
 
     def _on_turn_ended(self, turn: CallerTurn, event: ev.TurnEnded, settings: CallSettings) -> list[Command]:
         # the protocol includes the silence that ends a turn in its item if clients may set that silence
-        semantic = _semantic(settings) is not None
+        detection = _semantic(settings)
+        semantic = detection is not None
         silent_to_s = None if semantic else event.silent_to_s
+        if detection is not None:
+            said = self._history.last_words_of("assistant")
+            turn.acts_after_s = silence_before_acting_s(
+                turn, event.silent_to_s, said, detection.eagerness, self._rules.now
+            )
         rule = turn.phase.rule if isinstance(turn.phase, Paused) else ""
         code: TurnEndCode = (rule or "longest_silence") if semantic else "silence"
         commands = self._backchannels.on_turn_ended(event.at_s)

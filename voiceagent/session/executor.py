@@ -82,6 +82,7 @@ class CommandExecutor:
         self._typing = TypingSound(self.background, agent, self.tools)
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
+        self._calls_timer = EventTimer(post)
         self._renamed = set[str]()
         self._configure_speaking(settings)
 
@@ -189,6 +190,7 @@ class CommandExecutor:
     async def close(self) -> None:
         """Stop all components and wait until they have stopped."""
         self._late_timer.disarm()
+        self._calls_timer.disarm()
         self.monitor.close()
         self._speaker.close()
         self._backchannels.close()
@@ -269,6 +271,8 @@ class CommandExecutor:
                 self._llm_work.summarise(command)
             case do.StartResponse():
                 self._llm_work.start(command)
+            case do.HoldCalls(response_id, seconds):
+                self._calls_timer.arm(seconds, ev.CallsDue(response_id))
             case do.HurryResponse(response_id):
                 self._llm_work.hurry(response_id)
             case do.ReleaseResponse(response_id):

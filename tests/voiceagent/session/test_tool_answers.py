@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 
 import numpy as np
 from call_services import call_services
-from call_settings import call_settings
+from call_settings import call_settings, turn_detection
 from fake_client import FakeClient
 from scripted_llm import ScriptedLlm
 from structlog.testing import capture_logs
@@ -58,9 +58,10 @@ class Voice(Deaf):
 
 
 class Call:
-    """A call to the clerk, with a first question."""
+    """A call to the clerk, with a first question. spoken: the caller will speak it, it is not typed."""
 
-    def __init__(self, *scripts: list[object], max_tool_rounds: int = 8) -> None:
+    def __init__(self, *scripts: list[object], max_tool_rounds: int = 8, spoken: bool = False) -> None:
+        self._detection = turn_detection(kind="semantic_vad") if spoken else None
         self.llm, self.client, self.voice = ScriptedLlm(*scripts), FakeClient(), Voice()
         self._agent = AgentConfig(apology="Sorry.", filler="", max_tool_rounds=max_tool_rounds)
 
@@ -71,12 +72,13 @@ class Call:
         llm = FallbackLlm(self.llm, None, breaker, TimeOuts(5.0, 5.0), lambda reason: None)
         services = await call_services(Deaf(), llm, silent, agent=self._agent)
         silent.may_speak = self.voice.may_speak
-        settings = call_settings(turn_detection=None, latency_events=True)
+        settings = call_settings(turn_detection=self._detection, latency_events=True)
         self.agent = agent = RunningAgent("call_1", Clerk)
         self.session = Session("call_1", services, settings, self.client, agent=agent)
         self.session.begin()
-        self.session.handle(ev.ItemCreated(MessageItem("asked", "user", "is there tea")))
-        self.session.handle(ev.ResponseRequested())
+        if self._detection is None:
+            self.session.handle(ev.ItemCreated(MessageItem("asked", "user", "is there tea")))
+            self.session.handle(ev.ResponseRequested())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -125,6 +127,18 @@ async def test_the_model_is_asked_before_its_words_have_any_sound() -> None:
         call.voice.may_speak.set()
         await call.client.until(lambda: len(call.ended) == 2)
     assert len(call.llm.requests) == 2
+
+
+async def test_a_call_that_is_held_after_a_doubtful_end_runs_a_little_later() -> None:
+    async with Call([calls()], ["At six."], spoken=True) as call:
+        call.session.post(ev.PreemptiveAllowed(False))
+        call.session.post(ev.SpeechStarted(1.0))
+        (turn,) = call.client.of(notify.NotifySpeechStarted)
+        call.session.post(ev.SpeechPaused(2.0))
+        call.session.post(ev.TranscriptChanged(turn.item_id, "A taxi at six,", settled=True))
+        call.session.post(ev.TurnEnded(2.0, silent_to_s=2.5))
+        await call.asked(2)
+        assert call.llm.requests[1].messages[-1].content == "found"
 
 
 async def test_a_line_break_before_a_call_is_no_message_of_the_client() -> None:

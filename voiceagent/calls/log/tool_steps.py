@@ -54,7 +54,7 @@ class ToolSteps:
         """Yield the steps in this line."""
         event = line["event"]
         match event:
-            case {"type": "ToolCallsReady", "response_id": response_id}:
+            case {"type": "ToolCallsReady" | "CallsDue", "response_id": response_id}:
                 self._response_id = response_id
             case {"type": "ToolFinished", "call_id": call_id, "outcome": outcome, "output": output}:
                 yield ToolEnded(call_id, outcome, output)

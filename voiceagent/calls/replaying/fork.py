@@ -222,7 +222,7 @@ class _Fork:
                 self._stop(response_id)
             case do.Apologise(response_id):
                 self._plan_if_forked([(0.0, ev.ResponseGenerated(response_id, "stop", Usage()))])
-            case do.RunTool() | do.CancelTool():
+            case do.RunTool() | do.CancelTool() | do.HoldCalls():
                 self._use_tool(command)
             case notify.NotifyResponseStarted(response_id, beside=False):
                 self._late += 1
@@ -254,8 +254,10 @@ class _Fork:
             case do.StopRecognition():
                 self._answers.turn_over(item_id)
 
-    def _use_tool(self, command: do.RunTool | do.CancelTool) -> None:
-        if isinstance(command, do.RunTool):
+    def _use_tool(self, command: do.RunTool | do.CancelTool | do.HoldCalls) -> None:
+        if isinstance(command, do.HoldCalls):
+            self._plan_if_forked([(command.seconds, ev.CallsDue(command.response_id))])
+        elif isinstance(command, do.RunTool):
             call_id = command.call.call_id
             self._live.add(call_id)
             if self._forked:

@@ -137,14 +137,24 @@ class CurrentResponse:
         awaited = response is not None and self.is_awaited(item_id, words)
         return [do.HurryResponse(response.response_id)] if response is not None and awaited else []
 
-    def release(self, settings: CallSettings) -> list[Command]:
-        """Make the preemptive response the active one: its assumption came true."""
+    def hold_calls(self, seconds: float) -> list[Command]:
+        """Hold the active response's calls with effects for this long, because the turn's end is doubtful."""
+        if self.active is None or not seconds:
+            return []
+        self.active.holds_calls = True
+        return [do.HoldCalls(self.active.response_id, seconds)]
+
+    def release(self, settings: CallSettings, acts_after_s: float = 0.0) -> list[Command]:
+        """Make the preemptive response the active one: its assumption came true. acts_after_s: see
+        `hold_calls`.
+        """
         response = self.preemptive
         if response is None or not isinstance(response.phase, Preemptive):
             return []
         self.preemptive, self.active = None, response
         held, response.phase = response.phase.held, Generating()
         commands: list[Command] = [do.ReleaseResponse(response.response_id), started(response)]
+        commands += self.hold_calls(acts_after_s)
         for event in held:
             commands += self.handle(event, settings)
         return commands
@@ -228,6 +238,7 @@ class CurrentResponse:
     ) -> list[Command]:
         match event:
             case ev.ResponseFailed(stage=stage, reason=reason):
+                response.holds_calls, response.held_output = False, ()
                 cancel = do.CancelResponse(response.response_id)
                 refused = stage == "refusal"
                 return [cancel, *self._fail(response, f"{stage}: {reason}", refused)]
@@ -237,8 +248,24 @@ class CurrentResponse:
                 return [do.Fill(response.response_id)] if late else []
             case ev.PlayoutSent() | ev.PlayoutPlayed() | ev.PlayoutStopped():
                 return []
+            case ev.CallsDue():
+                return self._make_held_calls(response, settings)
+            case _ if self._must_wait(response, event, settings):
+                response.held_output += (event,)
+                return []
             case _:
                 return self._on_output(response, event, settings)
+
+    def _must_wait(self, response: Response, event: OutputEvent, settings: CallSettings) -> bool:
+        """Return True for a call with effects that is held, and for what follows it, except its words."""
+        if response.held_output:
+            return isinstance(event, ev.ToolCallsReady | ev.ResponseWritten | ev.ResponseGenerated)
+        calls = event.calls if response.holds_calls and isinstance(event, ev.ToolCallsReady) else ()
+        return any(self._called_tools.has_effects(call, settings) for call in calls)
+
+    def _make_held_calls(self, response: Response, settings: CallSettings) -> list[Command]:
+        held, response.held_output, response.holds_calls = response.held_output, (), False
+        return [command for event in held for command in self._on_output(response, event, settings)]
 
     def _on_output(self, response: Response, event: OutputEvent, settings: CallSettings) -> list[Command]:
         response_id = response.response_id

@@ -111,8 +111,9 @@ class Response:
     `CurrentResponse` changes it. start: the command that started it. wanted: the request for it. joined: it
     is an item of the history. tool_calls: number of its tool calls. first_call_id: the item of its first
     call, which its text precedes; "" for none. refused_calls: it made calls although it must make none, and
-    they were dropped. written: its full text once the LLM has finished it, None before. is_clip: it is audio
-    of the client (`ClipRequested`).
+    they were dropped. holds_calls: it must not make calls with effects yet (`HoldCalls`). held_output: output
+    from the first of these on. written: its full text once the LLM has finished it, None before. is_clip: it
+    is audio of the client (`ClipRequested`).
     """
 
     start: StartResponse
@@ -125,6 +126,8 @@ class Response:
     tool_calls: int = 0
     first_call_id: str = field(default="", init=False)
     refused_calls: bool = field(default=False, init=False)
+    holds_calls: bool = field(default=False, init=False)
+    held_output: tuple[OutputEvent, ...] = field(default=(), init=False)
     written: str | None = field(default=None, init=False)
 
     @property

@@ -307,6 +307,20 @@ def decide_end_of_turn(
     return judge(evidence, language_of(policy.language), eagerness, acting_s)
 
 
+def silence_before_acting_s(
+    turn: CallerTurn, silent_to_s: float | None, agent: str, eagerness: Eagerness, policy: TurnPolicy
+) -> float:
+    """Return the silence, in seconds, that the turn lacks at its end before its answer may run a tool with
+    effects.
+
+    silent_to_s: see `TurnEnded`. agent: see `decide_end_of_turn`.
+    """
+    if not policy.hold_calls or silent_to_s is None or not turn.settled or not isinstance(turn.phase, Paused):
+        return 0.0
+    whole_s = decide_end_of_turn(turn, agent, eagerness, policy, acts=True).silence_s
+    return min(max(whole_s - (silent_to_s - turn.phase.at_s), 0.0), policy.acting_s)
+
+
 def shorten_backchannel_delay(
     turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy
 ) -> list[Command]:

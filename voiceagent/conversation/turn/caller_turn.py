@@ -109,7 +109,8 @@ class CallerTurn:
     own_pauses_s: pauses after which the caller continued, in seconds. length, proximity: for a voice over the
     agent, its class by length and by loudness. level_db: level in dBFS, None if unknown: of the whole voice
     once the turn is over; before that, over the agent, of its loudest window. overlap: the response that was
-    played when it began, or shortly before.
+    played when it began, or shortly before. acts_after_s: time from its end to its answer's first call with
+    effects, in seconds at least.
     """
 
     item_id: str
@@ -129,6 +130,7 @@ class CallerTurn:
     proximity: SpeakerProximity = field(default=SpeakerProximity.NEAR, init=False)
     level_db: float | None = field(default=None, init=False)
     overlap: Overlap | None = field(default=None, init=False)
+    acts_after_s: float = field(default=0.0, init=False)
 
     @property
     def shown_text(self) -> str:
