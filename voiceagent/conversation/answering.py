@@ -167,8 +167,9 @@ class Answering:
         match event:
             case ev.SpeechRequested(text, interruptible):
                 saying = ev.ResponseRequested(interruptible=interruptible), text
-            case ev.ReplyRequested(guidance):
-                saying = ev.ResponseRequested(guidance=guidance), ""
+            case ev.ReplyRequested(guidance, words_only):
+                choice = "none" if words_only else None
+                saying = ev.ResponseRequested(guidance=guidance, tool_choice=choice), ""
         self._queue.speech.append(saying)
 
     def hang_up_after_speech(self, reason: str) -> None:
