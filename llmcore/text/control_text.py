@@ -25,7 +25,7 @@ from llmcore.text.control_marks import (
 from llmcore.text.reply_parts import Part, SpokenParts
 from llmcore.text.stop_strings import partial_mark_length
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
-from llmcore.text.unmarked_calls import Found, Verdict, judge
+from llmcore.text.unmarked_calls import Found, Verdict, calls_at_end, judge
 from llmcore.text.written_calls import WrittenCall, json_start, read_calls, value_end
 
 _BETWEEN_CALLS = " \n\t;,}"
@@ -115,18 +115,36 @@ class ControlText:
         pending, self._pending = self._pending, ""
         region, self._region = self._region, None
         if region is None:
-            cut_call = cut and pending.startswith(_CALL_BEGINS) and self._judge(pending) == "open"
-            if not cut_call and (len(pending) <= 2 or not SPECIAL_TOKEN_BEGINS.match(pending)):
-                self._add_words(pending)
+            self._finish_words(pending, cut)
         elif region.kind == "thought":
             self._add_thought(pending)
         elif region.kind == "call" and not self._has_call:
             try:
-                self._add_calls(read_calls(pending, self._names)) if self._wanted else None
+                self._add_written(pending)
             except MalformedToolCall:
                 if not cut:
                     raise
         return [*self.release(), *self._out.pop_parts()]
+
+    def _finish_words(self, pending: str, cut: bool) -> None:
+        """Add the words that were held back, unless they are a call without its end, or a special token's
+        beginning. Raises MalformedToolCall.
+        """
+        begin = pending.lstrip()
+        is_open = begin != "" and self._judge(begin) == "open"
+        calls = calls_at_end(begin, self._names) if is_open else None
+        if cut and is_open and (calls is not None or begin.startswith(_CALL_BEGINS)):
+            return
+        if calls is not None:
+            self._add_calls(self._check_readable(calls, begin))
+        elif len(pending) <= 2 or not SPECIAL_TOKEN_BEGINS.match(pending):
+            self._add_words(pending)
+
+    def _check_readable(self, calls: list[WrittenCall], text: str) -> list[WrittenCall]:
+        """Return the calls. Raises MalformedToolCall if there are none, and calls are wanted."""
+        if self._wanted and not calls:
+            raise MalformedToolCall(f"not a tool call: {text!r}")
+        return calls
 
     # ---- one step each: False if it needs more text
 
@@ -143,7 +161,7 @@ class ControlText:
 
     def _read_words(self) -> bool:
         if not self._has_begun and self._read_start():
-            return bool(self._pending) and self._region is None and self._has_begun
+            return bool(self._pending) and self._has_begun
         found = TRIGGERS.search(self._pending)
         if found is None:
             self._add_words(self._pending)
@@ -176,7 +194,7 @@ class ControlText:
         if verdict == "open":
             return True
         end, calls = verdict
-        self._add_calls(calls)
+        self._add_calls(self._check_readable(calls, text[:end]))
         self._has_begun, self._has_call = True, True
         self._region, self._pending = _FENCED if text.startswith("`") else _UNMARKED, text[end:]
         return True
@@ -260,7 +278,7 @@ class ControlText:
         start = json_start(self._pending)
         at, whole = value_end(self._pending, start, ends) if start >= 0 else (-1, False)
         if whole:  # without waiting for the closing mark
-            self._add_calls(read_calls(self._pending[:at], self._names))
+            self._add_written(self._pending[:at])
             self._has_call, self._pending = True, self._pending[at:]
             return True
         if start >= 0 and at < 0:
@@ -268,7 +286,7 @@ class ControlText:
         end = ends.search(self._pending, max(at, 0))
         if end is None:
             return False
-        self._add_calls(read_calls(self._pending[: end.start()], self._names))
+        self._add_written(self._pending[: end.start()])
         self._close_region(self._pending[region.text_start(end) :])
         return bool(self._pending)
 
@@ -301,6 +319,11 @@ class ControlText:
     def _add_thought(self, text: str) -> None:
         if text:
             self._out.add(Part(thought=text))
+
+    def _add_written(self, text: str) -> None:
+        """Add the calls between two marks, if calls are wanted. Raises MalformedToolCall."""
+        if self._wanted:
+            self._add_calls(read_calls(text, self._names))
 
     def _add_calls(self, written: list[WrittenCall]) -> None:
         if self._wanted:

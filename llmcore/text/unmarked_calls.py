@@ -9,6 +9,7 @@ import re
 from collections.abc import Set as AbstractSet
 from typing import Literal
 
+from llmcore.text.control_marks import SPECIAL_TOKEN
 from llmcore.text.tool_calls import MalformedToolCall
 from llmcore.text.written_calls import (
     ARGUMENT_KEYS,
@@ -25,13 +26,14 @@ from llmcore.text.written_calls import (
 Verdict = Literal["text", "open"]
 """"text": no call. "open": more text is needed to decide."""
 Found = tuple[int, list[WrittenCall]]
-"""End position of the calls, and the calls."""
+"""End position of the calls, and the calls: none if it names a known tool, but cannot be read."""
 
 _LANGUAGES = ("json", "tool_call", "tool_calls", "tool_code", "python", "xml")
 _FENCE = re.compile(rf"```[ \t]*(?:{'|'.join(sorted(_LANGUAGES, reverse=True))})?\s*(?=\S)")
 _FENCE_BEGINS = re.compile(r"`{1,3}\Z|```[ \t]*([a-z_]*)\s*\Z")
 _FIRST_KEYS = (*NAME_KEYS, *ARGUMENT_KEYS, *OTHER_KEYS, "tool_calls")
 _KINDS = ("function", "tool_call", "tool_use", "function_call")
+_NAME = re.compile(rf"""(["'])(?:{"|".join(NAME_KEYS)})\1\s*:\s*(["'])(?:functions\.)?(?P<name>[\w.-]+)\2""")
 
 
 def judge(text: str, names: AbstractSet[str], *, any_name: bool = False) -> Verdict | Found:
@@ -53,16 +55,40 @@ def judge(text: str, names: AbstractSet[str], *, any_name: bool = False) -> Verd
         return _judge_python(text, at, names)
     if fits != "json":
         return fits
-    end, whole = value_end(text, at)
-    if not whole:
-        return "open"
+    end, _ = value_end(text, at, SPECIAL_TOKEN)
+    return "open" if end < 0 else _judge_json(text, at, end, names, any_name)
+
+
+def calls_at_end(text: str, names: AbstractSet[str]) -> list[WrittenCall] | None:
+    """Return the calls in text that was open when the reply ended: none if it names a known tool, but cannot
+    be read; None if it is words.
+    """
+    if not _names_tool(text, names) and _fits(text, names, False) != "python":
+        return None
+    fence = _FENCE.match(text)
     try:
-        value = load(text[at:end])
+        calls = read_calls(text[fence.end() if fence else 0 :].rstrip("` \n"))
+    except MalformedToolCall:
+        return []
+    return calls if all(_known(name, names) for name, _ in calls) else []
+
+
+def _judge_json(text: str, at: int, end: int, names: AbstractSet[str], any_name: bool) -> Verdict | Found:
+    written = text[at:end]
+    try:
+        value = load(written)
         calls = calls_of(value)
     except MalformedToolCall:
-        return "text"
+        value, calls = None, []
     known = any_name or all(_known(name, names) for name, _ in calls)
-    return (end, calls) if calls and known and is_call(value) else "text"
+    if calls and known and is_call(value):
+        return end, calls
+    return (end, []) if _names_tool(written, names) else "text"
+
+
+def _names_tool(text: str, names: AbstractSet[str]) -> bool:
+    """Return True if a field of the text that names a call's tool has the name of a known one."""
+    return any(found["name"] in names for found in _NAME.finditer(text))
 
 
 def _known(name: str, names: AbstractSet[str]) -> bool:

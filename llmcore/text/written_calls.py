@@ -119,10 +119,11 @@ def is_call(value: Any) -> bool:
 
 def load(text: str) -> Any:
     """Parse JSON as models write it: with doubled braces, as some templates show it; without the last closing
-    brace; as a Python literal. Raises MalformedToolCall.
+    brackets; as a Python literal. Raises MalformedToolCall.
     """
     text = text.strip()
-    for written in (text, text[1:-1], text.replace("{{", "{").replace("}}", "}"), text + "}", text + "}}"):
+    completed = (text + missing for missing in ("}", "}}", "]"))
+    for written in (text, text[1:-1], text.replace("{{", "{").replace("}}", "}"), *completed):
         with suppress(ValueError):
             return json.loads(written, strict=False)
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError):

@@ -81,10 +81,11 @@ class SpeechRequested:
 @dataclass(frozen=True, slots=True)
 class ReplyRequested:
     """The agent's code requests a response once neither side speaks. guidance: instruction for the model,
-    appended to this prompt only.
+    appended to this prompt only. words_only: it calls no tools.
     """
 
     guidance: str
+    words_only: bool = field(default=False, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,13 +163,17 @@ class Answering:
         return [notify.nothing_to_cancel(event.response_id, event.client_event_id)]
 
     def queue_speech(self, event: ev.SpeechRequested | ev.ReplyRequested) -> None:
-        """Queue speech of the agent's code until neither side speaks."""
+        """Queue speech of the agent's code until neither side speaks. A reply of words only that waits covers
+        the same request again: its prompt is built when it starts.
+        """
         match event:
             case ev.SpeechRequested(text, interruptible):
                 saying = ev.ResponseRequested(interruptible=interruptible), text
-            case ev.ReplyRequested(guidance):
-                saying = ev.ResponseRequested(guidance=guidance), ""
-        self._queue.speech.append(saying)
+            case ev.ReplyRequested(guidance, words_only):
+                choice = "none" if words_only else None
+                saying = ev.ResponseRequested(guidance=guidance, tool_choice=choice), ""
+        if saying not in self._queue.speech or not saying[0].tool_choice:
+            self._queue.speech.append(saying)
 
     def hang_up_after_speech(self, reason: str) -> None:
         """Hang up once the agent's pending speech has been played."""

@@ -168,11 +168,48 @@ def test_only_what_may_begin_a_mark_is_held_back() -> None:
         "<tool_call>[]B4",
         JSON_CALL,
         f"```json\n{JSON_CALL}\n```",
+        "<tool_call>weather?</tool_call>",
     ],
 )
 def test_calls_that_are_not_wanted_are_never_said(call: str) -> None:
     assert read([f"Good.{call}"], wanted=False) == ("Good.", [], "")
     assert read(list(call), wanted=False)[0].strip() == ""
+
+
+UNREADABLE = (
+    '{"name": "weather", "arguments": {city: Rome}}',
+    '{"name": "weather", "arguments": {city: Rome}}}}',
+    '{"name": "weather" "arguments": {"city": "Rome"}}',
+    '{"name": "weather", "arguments": {"city": "the "old" Rome"}}',
+    '{"name": "weather", "arguments": {"city": "Rome"}, "answer": "Sunny."}',
+    '{"name": "weather", "result": "Sunny."}',
+    '{"arguments": {"city": "Rome}, "name": "weather"}',
+    '{"function": "functions.weather", "arguments": {"city": 5}]}',
+    '```json\n{"name": "weather", "arguments": {city: Rome}}\n```',
+)
+"""Calls of a known tool, without a mark, whose JSON is wrong."""
+ENDLESS = (JSON_CALL[:-1], JSON_CALL[:-2], f"[{JSON_CALL}", f"```json\n{JSON_CALL[:-1]}")
+"""Calls of a known tool, without a mark, whose last brackets are missing."""
+ENDS = ("", "<|im_end|>", "\n<|im_end|>")
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("call", (*UNREADABLE, *ENDLESS))
+def test_a_damaged_call_of_a_known_tool_is_never_said(call: str, end: str) -> None:
+    assert read([f"Good. {call}{end}"], wanted=False)[:2] == ("Good. ", [])
+    assert read(list(call + end), wanted=False)[:2] == ("", []), "in pieces of one character"
+
+
+@pytest.mark.parametrize("call", UNREADABLE)
+def test_a_call_without_a_mark_that_cannot_be_read_is_refused(call: str) -> None:
+    with pytest.raises(MalformedToolCall):
+        read([f"Good. {call}<|im_end|>"])
+
+
+@pytest.mark.parametrize("end", ["", "<|im_end|>"])
+@pytest.mark.parametrize("call", ENDLESS)
+def test_a_call_without_its_last_brackets_is_a_call(call: str, end: str) -> None:
+    assert read([f"Good. {call}{end}"])[:2] == ("Good. ", ROME)
 
 
 def test_without_tools_json_is_words() -> None:

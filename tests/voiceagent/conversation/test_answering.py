@@ -224,6 +224,25 @@ def test_a_reply_that_the_agents_code_wants_waits_for_the_caller_and_answers_not
     assert start.request.messages[-1] == Message("assistant", "How was it?")
 
 
+@pytest.mark.parametrize(("words_only", "choice"), [(False, "auto"), (True, "none")])
+def test_reply_of_words_only_may_call_no_tool(words_only: bool, choice: str):
+    world = CallWorld()
+    world.say("thank you")
+    world.play_out(world.make("Gladly."))
+    (start,) = of(do.StartResponse, world.feed(ev.ReplyRequested("Tell it.", words_only)))
+    assert start.request.tool_choice == choice
+
+
+def test_reply_of_words_only_that_waits_covers_the_same_request_again():
+    world = CallWorld()
+    world.say("thank you")
+    world.make("Gladly.")
+    for text in ("Tell it.", "Tell it."):
+        world.feed(ev.ReplyRequested(text, words_only=True))
+    assert of(do.StartResponse, world.play_out(world.response_id()))
+    assert not of(do.StartResponse, world.play_out(world.make("It rains.")))
+
+
 def test_cancelling_nothing_is_an_error():
     (error,) = CallWorld().feed(ev.ResponseCancelled("resp_9", "ev3"))
     assert error.code == "response_cancel_not_active" and "'resp_9'" in error.message

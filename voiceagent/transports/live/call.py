@@ -232,7 +232,8 @@ class LiveCall:
 
     def _comment(self, event: wire.ContextAppend) -> None:
         """Add commentary to the history, and have the agent say it once neither side speaks. The first of a
-        delegation is the result of the model's call.
+        delegation is the result of the model's call. What the client says is never delegated to it again. The
+        backend keeps its tools: the same response may be the continuation that the client requests.
         """
         call_id = self._delegations.pop_call(event.delegation_id)
         if call_id is None:
@@ -240,7 +241,7 @@ class LiveCall:
         else:
             output = ToolOutputItem(new_id("item"), call_id, event.content)
             self._call.handle(ev.ItemCreated(output, client_event_id=event.event_id))
-        self._reply(_SPEAK if call_id is None else "")
+        self._reply(_SPEAK if call_id is None else "", words_only=self._delegations.to_client)
 
     def _instruct(self, content: str) -> None:
         """Append to the instructions. A message in the history would not outlive a summary of old turns."""
@@ -261,11 +262,11 @@ class LiveCall:
         item = MessageItem(new_id("item"), "system", text)
         self._call.handle(ev.ItemCreated(item, client_event_id=client_event_id))
 
-    def _reply(self, guidance: str) -> None:
+    def _reply(self, guidance: str, words_only: bool = False) -> None:
         """Request a response once neither side speaks. One that waits already covers this request too."""
         if not self._reply_waits:
             self._reply_waits = True
-            self._call.post(ev.ReplyRequested(guidance))
+            self._call.post(ev.ReplyRequested(guidance, words_only))
 
     # ---- the backend
 

@@ -317,6 +317,29 @@ async def test_client_delegation_is_answered_by_commentary() -> None:
         assert isinstance(more, MessageItem)
 
 
+@pytest.mark.parametrize(("delegation", "words_only"), [({"type": "client"}, True), (RESPONSES, False)])
+async def test_commentary_of_a_client_that_does_the_work_asks_for_words_only(
+    delegation: dict[str, Any], words_only: bool
+) -> None:
+    async with session(delegation=delegation) as (server, socket):
+        await socket.send("session.commentary.append", content="It rains.", delegation_id=None)
+        await socket.receive()
+        (reply,) = server.call.posted
+        assert reply.words_only is words_only
+
+
+async def test_result_of_a_delegation_asks_for_words_only() -> None:
+    async with session(delegation={"type": "client", "acknowledgement_delay_ms": 600_000}) as (
+        server,
+        socket,
+    ):
+        delegate(server.call)
+        about = (await socket.until("session.delegation.created"))["delegation"]
+        await socket.send("session.commentary.append", content="It rains.", delegation_id=about["id"])
+        await socket.receive()
+        assert server.call.posted == [ev.ReplyRequested("", words_only=True)]
+
+
 async def test_delegation_without_words_is_acknowledged_in_time() -> None:
     async with session(delegation={"type": "client", "acknowledgement_delay_ms": 0}) as (server, _):
         delegate(server.call)

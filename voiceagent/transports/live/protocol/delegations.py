@@ -49,6 +49,11 @@ class Delegations:
         self._runs: dict[str, BackendRun] = {}
         self._requested: list[str | None] = []
 
+    @property
+    def to_client(self) -> bool:
+        """True if the model hands its work to the client."""
+        return self._target == "client"
+
     # ---- notifications of the call
 
     def on_response_started(self, response_id: str, created_at: int) -> list[dict[str, Any]]:
