@@ -1,16 +1,18 @@
 """Measure who answered an outbound call by sound: synthetic voices over a telephone, the demo's recognizer.
 
-python tests/bench/who_answered.py ENGINE=VOICE... [--every=2]
+python tests/bench/who_answered.py ENGINE=VOICE... [--every=2] [--pause=0.7]
 
 ENGINE=VOICE is as for `captured_values.py`. The greetings are `tests/support/greetings_later.tsv`, one in
 `--every` of them, each in the next of the voices, at 8 kHz in mu-law, at the pace of real time. Printed are
 the greetings that were taken for another kind, how many were right, and how long after the greeting's end a
-person was known.
+person was known. With `--pause`, in seconds, only machines with two sentences or more are heard, and pause
+for so long between these: synthetic voices pause more briefly than recordings may.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from contextlib import aclosing
 from itertools import cycle
@@ -47,6 +49,7 @@ RATE_HZ = 8_000
 FRAME = 160
 BEFORE_S, AFTER_S = 0.5, 4.0
 MAX_WAIT_S = 1.2
+SENTENCE = re.compile(r"(?<=\w[.?!]) ")
 QUIET = 300
 """Loudness under which a sample is silence: the greeting ends with the last louder one."""
 
@@ -66,6 +69,15 @@ async def over_the_telephone(voice: Synthesizer, words: str) -> Samples:
     samples = resample(spoken, voice.rate_hz, RATE_HZ)
     loud = np.flatnonzero(np.abs(samples.astype(np.int32)) > QUIET)
     return decode(encode(samples[loud[0] : loud[-1] + 1], AudioFormat.PCMU), AudioFormat.PCMU)
+
+
+async def said(voice: Synthesizer, words: str, pause_s: float) -> Samples:
+    """Return a greeting with this pause between its sentences; 0 leaves the pauses to the voice."""
+    if not pause_s:
+        return await over_the_telephone(voice, words)
+    spoken = [await over_the_telephone(voice, sentence) for sentence in SENTENCE.split(words)]
+    pause = np.zeros(round(pause_s * RATE_HZ), np.int16)
+    return np.concatenate([part for one in spoken for part in (one, pause)][:-1])
 
 
 async def decided(services: Services, samples: Samples) -> tuple[str, float]:
@@ -96,7 +108,7 @@ async def decided(services: Services, samples: Samples) -> tuple[str, float]:
     return kind.result() or "none" if kind.done() else "none", known_s
 
 
-async def main(voices: list[str], every: int) -> None:
+async def main(voices: list[str], every: int, pause_s: float) -> None:
     """Print what was wrong, and the counts."""
     engines = Engines(MoonshineRecognizer(), NoLlm(), SilentSynthesizer())  # type: ignore[arg-type]
     await engines.recognizer.start()
@@ -107,8 +119,10 @@ async def main(voices: list[str], every: int) -> None:
     right = person_or_machine = 0
     waits_s: list[float] = []
     rows = [line.split("\t") for line in GREETINGS.read_text().splitlines()[1::every]]
+    if pause_s:
+        rows = [row for row in rows if row[0] != "person" and SENTENCE.search(row[2])]
     for (kind, _, words), voice, name in zip(rows, cycle(synthesizers), cycle(voices), strict=False):
-        found, known_s = await decided(services, await over_the_telephone(voice, words))
+        found, known_s = await decided(services, await said(voice, words, pause_s))
         right += found == kind
         person_or_machine += (found == "person") == (kind == "person")
         if found != kind:
@@ -118,11 +132,12 @@ async def main(voices: list[str], every: int) -> None:
             if known_s > MAX_WAIT_S:
                 print(f"known after {known_s:.2f} s, {name.partition('=')[0]}: {words}")
     print(f"{len(rows)} greetings: kind {right}, person or machine {person_or_machine}")
-    print(
-        f"{len(waits_s)} persons known after {median(waits_s):.2f} s (median), "
-        f"{quantiles(waits_s, n=10)[-1]:.2f} s (90 %), {max(waits_s):.2f} s (most); "
-        f"{sum(wait_s > MAX_WAIT_S for wait_s in waits_s)} over {MAX_WAIT_S} s"
-    )
+    if waits_s:
+        print(
+            f"{len(waits_s)} persons known after {median(waits_s):.2f} s (median), "
+            f"{quantiles(waits_s, n=10)[-1]:.2f} s (90 %), {max(waits_s):.2f} s (most); "
+            f"{sum(wait_s > MAX_WAIT_S for wait_s in waits_s)} over {MAX_WAIT_S} s"
+        )
     for synthesizer in synthesizers:
         await synthesizer.close()
     await engines.recognizer.close()
@@ -130,5 +145,5 @@ async def main(voices: list[str], every: int) -> None:
 
 if __name__ == "__main__":
     given = [one for one in sys.argv[1:] if not one.startswith("--")]
-    apart = [int(one.partition("=")[2]) for one in sys.argv[1:] if one.startswith("--every=")]
-    asyncio.run(main(given, apart[0] if apart else 1))
+    options = dict(one.split("=") for one in sys.argv[1:] if one.startswith("--"))
+    asyncio.run(main(given, int(options.get("--every", 1)), float(options.get("--pause", 0))))

@@ -83,13 +83,17 @@ def test_a_long_greeting_without_a_question_is_a_recording() -> None:
     assert decided("The lights are blue and the sea is wide, right?", 8.0) == "voicemail"
 
 
-@pytest.mark.parametrize("words", ["Hello?", "Yes?", "This is Dave.", "Allô?", "Miller."])
+@pytest.mark.parametrize("words", ["Hello?", "Yes?", "Anna Miller.", "Allô?", "Miller."])
 def test_a_short_greeting_is_a_persons_without_a_wait(words: str) -> None:
     assert Greeting().on_voice().on_turn(words, 0.8).kind == "person"
 
 
-def test_an_ambiguous_greeting_waits_for_more_words() -> None:
-    greeting = Greeting().on_voice().on_turn("Hi, this is Anna from the office.", 1.6)
+@pytest.mark.parametrize(
+    "words",
+    ["Hi, this is Anna from the office.", "Hi, this is Anna.", "Thanks for calling.", "Welcome to Miller's."],
+)
+def test_an_ambiguous_greeting_waits_for_more_words(words: str) -> None:
+    greeting = Greeting().on_voice().on_turn(words, 1.6)
     assert greeting.kind is None
     assert greeting.on_turn("Please leave a message.", 1.5).kind == "voicemail"
     assert greeting.on_silence().kind == "person"

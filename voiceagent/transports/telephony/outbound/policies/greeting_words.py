@@ -16,8 +16,11 @@ and wait.
 """
 LONG_QUESTION_S = 7.0
 """The same for a greeting that ends in a question, as of a receptionist."""
-SHORT_WORDS = 4
-"""Words up to which a greeting without a known phrase is a person's at once."""
+SHORT_WORDS = 2
+"""Words up to which a greeting without a known phrase is a person's at once. With three or more, as in "Hi,
+this is Anna." and "Thanks for calling.", recordings begin, too, and may pause for longer than the silence
+that ends a turn.
+"""
 
 
 def _any_of(*phrases: str) -> re.Pattern[str]:
