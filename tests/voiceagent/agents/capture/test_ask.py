@@ -77,10 +77,9 @@ async def test_silence_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caller_input, "SILENCE_S", 0.01)
     async with TestCall(Shop) as call:
         call.model_will(Calls("ask_email"), "Are you there?")
-        await call.says("send me the bill")
-        assert (
-            await call.waits() == "What is your e-mail address? What is your e-mail address? Are you there?"
-        )
+        asked = await call.says("send me the bill")
+        asked += " " + await call.waits()  # a slow machine may ask a second time before `says` returns
+        assert asked == "What is your e-mail address? " * 3 + "Are you there?"
         assert call.expect_tool("ask_email") == "none"
 
 
