@@ -231,11 +231,12 @@ class Answering:
     def start_preemptive(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
         """Start a preemptive response to a turn that may be over, if nothing prevents it. Keep one started
         from the same words, and drop any other. From an interim transcript, start it only if an attempt is
-        left for the final one.
+        left for the final one. A voice without words has an answer made again that it has cut.
         """
         words = turn.whole_words
         room = self._responses.active is None and self._preemptive_allowed and not self._caller.awaiting
-        wanted = turn.announced and turn.respond and words_of(turn.text)
+        again = turn.settled and self._queue.answer_due and self._rules.now.preempt_without_words
+        wanted = turn.announced and turn.respond and (words_of(turn.text) or again)
         if not room or not wanted or self._responses.is_started_for(turn.item_id, words):
             return []
         dropped = self._responses.cancel_preemptive()

@@ -229,6 +229,7 @@ class TurnConfig(Section):
             languages=(rules, *further) if further else (),
             acting_s=ACTING_S,
             hold_calls=True,
+            preempt_without_words=True,
             backchannel_after_s=MIN_PAUSE_S,
         )
 

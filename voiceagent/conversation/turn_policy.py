@@ -49,9 +49,10 @@ class TurnPolicy:
     answered them. acting_s: silence added to the end of a doubtful turn whose answer calls a tool with
     effects; 0 in logs of builds that ran it as soon as they would have spoken. hold_calls: hold such a call
     until that silence has passed if it comes after the end; False in logs of builds that ran it at once.
-    backchannel_after_s: length
-    of a pause from which the agent may say a backchannel; 0 in logs of builds that said it as soon as the
-    pause had been judged.
+    preempt_without_words: start a preemptive response also after a voice without words, if an answer is due;
+    False in logs of builds that started it after the end only.
+    backchannel_after_s: length of a pause from which the agent may say a backchannel; 0 in logs of builds
+    that said it as soon as the pause had been judged.
     languages: rules of each language of a call that serves several, the configured one first; () for one
     language.
     """
@@ -78,6 +79,7 @@ class TurnPolicy:
     hesitations: frozenset[str] = frozenset()
     acting_s: float = 0.0
     hold_calls: bool = False
+    preempt_without_words: bool = False
     backchannel_after_s: float = 0.0
     languages: tuple[LanguageRules, ...] = field(default=(), metadata=LOGGED_IF_SET)
 

@@ -145,8 +145,7 @@ def test_a_response_cut_by_a_noise_before_it_played_is_made_again():
     world.response_id()
     item_id = world.begin_speaking(5.0)
     world.feed(ev.InterruptionConfirmed(5.0))
-    world.pause(item_id, "", 6.0)
-    commands = world.feed(ev.TurnEnded(6.0))
+    commands = world.pause(item_id, "", 6.0) + world.feed(ev.TurnEnded(6.0))
     (start,) = of(do.StartResponse, commands)
     assert start.request.messages == (Message("user", "is there parking"),)
 

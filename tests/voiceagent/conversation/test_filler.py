@@ -94,8 +94,8 @@ def test_answer_stays_due_if_noise_cut_the_response_within_its_filler() -> None:
     filled(call)
     item_id = call.begin_speaking(9.0)
     call.feed(ev.InterruptionConfirmed(10.0))
-    call.pause(item_id, "", 11.0)
-    assert of(do.StartResponse, call.feed(ev.TurnEnded(11.0)))
+    (start,) = of(do.StartResponse, call.pause(item_id, "", 11.0))
+    assert do.ReleaseResponse(start.response_id) in call.feed(ev.TurnEnded(11.0))
 
 
 def test_results_are_answered_while_the_filler_is_played_and_that_answer_is_released() -> None:

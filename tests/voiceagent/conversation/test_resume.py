@@ -162,14 +162,35 @@ def test_a_backchannel_takes_nothing_back():
     assert of(do.RestorePlayout, commands) and not of(do.StopPlayout, commands)
 
 
-def test_a_noise_that_lasted_has_the_response_made_again():
-    world = CallWorld(played_s=0.6)
+def a_noise_that_lasts(world: CallWorld) -> str:
     cut_off(world)
     item_id = world.begin_speaking(2.6)
     world.feed(ev.InterruptionConfirmed(3.5))
-    world.pause(item_id, "", 3.6)
+    return item_id
+
+
+def test_a_noise_that_lasted_has_the_response_made_again_while_the_end_is_awaited():
+    world = CallWorld(played_s=0.6)
+    item_id = a_noise_that_lasts(world)
+    (start,) = of(do.StartResponse, world.pause(item_id, "", 3.6))
+    assert start.preemptive and start.request.messages == (Message("user", "do you have a pool or"),)
+    assert of(do.ReleaseResponse, world.feed(ev.TurnEnded(3.6))) == [do.ReleaseResponse(start.response_id)]
+
+
+def test_it_is_made_again_after_the_end_in_logs_of_older_builds():
+    world = CallWorld(policy=replace(POLICY, preempt_without_words=False), played_s=0.6)
+    item_id = a_noise_that_lasts(world)
+    assert not of(do.StartResponse, world.pause(item_id, "", 3.6))
     (start,) = of(do.StartResponse, world.feed(ev.TurnEnded(3.6)))
     assert start.request.messages == (Message("user", "do you have a pool or"),)
+
+
+def test_a_noise_after_an_answered_turn_is_not_answered_ahead():
+    world = CallWorld(played_s=0.6)
+    world.say("do you have a pool", at_s=1.0)
+    world.play_out(world.make("Yes, we have a pool."))
+    item_id = world.begin_speaking(9.0)
+    assert not of(do.StartResponse, world.pause(item_id, "", 9.4))
 
 
 def test_a_voice_after_longer_silence_is_an_interruption():
