@@ -172,8 +172,9 @@ class Answering:
             case ev.ReplyRequested(guidance, words_only):
                 choice = "none" if words_only else None
                 saying = ev.ResponseRequested(guidance=guidance, tool_choice=choice), ""
-        if saying not in self._queue.speech or not saying[0].tool_choice:
-            self._queue.speech.append(saying)
+                if words_only and saying in self._queue.speech:
+                    return
+        self._queue.speech.append(saying)
 
     def hang_up_after_speech(self, reason: str) -> None:
         """Hang up once the agent's pending speech has been played."""
@@ -231,7 +232,7 @@ class Answering:
     def start_preemptive(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
         """Start a preemptive response to a turn that may be over, if nothing prevents it. Keep one started
         from the same words, and drop any other. From an interim transcript, start it only if an attempt is
-        left for the final one. A voice without words has an answer made again that it has cut.
+        left for the final one. After a voice without words, an answer that it has cut is made again.
         """
         words = turn.whole_words
         room = self._responses.active is None and self._preemptive_allowed and not self._caller.awaiting

@@ -54,6 +54,11 @@ def test_a_call_after_a_doubtful_end_runs_once_the_silence_has_lasted_long_enoug
     assert runs(due) and of(do.FinishPlayout, due)
 
 
+def test_a_response_without_tools_holds_nothing() -> None:
+    world = CallWorld(SETTINGS, RULES)
+    assert not of(do.HoldCalls, end_turn(world))
+
+
 def test_a_call_that_comes_after_that_silence_runs_at_once() -> None:
     world = calling()
     end_turn(world)

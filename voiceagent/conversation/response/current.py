@@ -138,8 +138,10 @@ class CurrentResponse:
         return [do.HurryResponse(response.response_id)] if response is not None and awaited else []
 
     def hold_calls(self, seconds: float) -> list[Command]:
-        """Hold the active response's calls with effects for this long, because the turn's end is doubtful."""
-        if self.active is None or not seconds:
+        """Hold the active response's calls with effects for this long, because the turn's end is doubtful. A
+        response without tools makes none.
+        """
+        if self.active is None or not seconds or not self.active.start.request.tools:
             return []
         self.active.holds_calls = True
         return [do.HoldCalls(self.active.response_id, seconds)]
