@@ -34,7 +34,9 @@ async def tests(started: Started) -> Rows:
     done = await asyncio.to_thread(
         subprocess.run, command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
     )
-    rows = [("result", (done.stdout.strip().splitlines() or ["nothing was printed"])[-1].strip("= "))]
+    lines = done.stdout.strip().splitlines() or ["nothing was printed"]
+    summary = next((line for line in reversed(lines) if " passed" in line or " failed" in line), lines[-1])
+    rows = [("result", summary.strip("= "))]
     if done.returncode:
         print(done.stdout, file=sys.stderr)
         raise PartFailed(f"pytest ended with {done.returncode}", rows)
