@@ -14,7 +14,7 @@ from llmcore.engines.vllm_settings import SERVER_PID
 
 
 class EndsWithServer:
-    """Class for `worker_extension_cls`, which becomes a base of vLLM's worker."""
+    """Class for vLLM's `worker_extension_cls`. Importing this module makes a worker end with its server."""
 
 
 def wait_for_end(pid: int) -> None:

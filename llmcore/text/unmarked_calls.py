@@ -96,7 +96,7 @@ def _known(name: str, names: AbstractSet[str]) -> bool:
 
 
 def _fits(text: str, names: AbstractSet[str], any_name: bool) -> Literal["text", "open", "json", "python"]:
-    """Return the form of call that the text may still become."""
+    """Return the form of call that a growing text can still become: "open" for either, "text" for none."""
     rest = text
     if rest.startswith("["):
         rest = rest[1:].lstrip()

@@ -29,7 +29,7 @@ _OPENINGS = (
 
 
 class ThoughtHabit:
-    """Habit of one model, learned from its replies."""
+    """Judgement, learned from a model's replies, whether it writes thoughts with an end mark alone."""
 
     def __init__(self) -> None:
         self._state = "unknown"

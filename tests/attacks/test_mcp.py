@@ -43,8 +43,6 @@ async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place
     folder: Path = tmp_path_factory.mktemp("mcp")
     async with hostile_mcp() as hostile:
         config = mcp_config(folder, hostile)
-        text = config.read_text().replace("connect_s = 20.0", "connect_s = 3.0\ntimeout_s = 2.0")
-        config.write_text(text)
         async with served(config) as ours:
             yield Place(ours, hostile)
 

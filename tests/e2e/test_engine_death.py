@@ -71,7 +71,7 @@ def config(tmp_path: Path, chat_server: ChatServer) -> Path:
         f"[recognizer]{others[0]}"
         f'[llm]\nengine = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:{chat_server.port}/v1"\n'
         'api_key_env = ""\nretries = 0\n'
-        "[resilience]\nfailures = 1\nmax_retry_s = 0.2\n"
+        "[resilience]\nfailures = 1\n"
         f"[synthesizer]{others[2].partition('[synthesizer]')[2]}"
     )
     return path

@@ -23,7 +23,6 @@ first_token_s = 1.0
 token_s = 1.0
 [resilience]
 failures = 2
-max_retry_s = 0.2
 """
 
 

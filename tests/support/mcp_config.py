@@ -15,7 +15,7 @@ def mcp_config(folder: Path, allowed_url: str = "", more: str = "") -> Path:
     before, after = (ROOT / "tests/bench/fixed.toml").read_text().split("[llm]")
     llm = '[llm]\nengine = "tool_engine:ToolLlm"\n\n'
     allowed = f'["{allowed_url}"]' if allowed_url else "[]"
-    tables = f"[mcp]\nallowed_urls = {allowed}\nconnect_s = 20.0\n\n{more}\n"
+    tables = f"[mcp]\nallowed_urls = {allowed}\n\n{more}\n"
     path = folder / "served.toml"
     path.write_text(f"{before}{llm}{tables}[synthesizer]{after.split('[synthesizer]')[1]}")
     return path

@@ -13,7 +13,7 @@ from voiceagent.validation.section import check
 
 
 class JsonLine(BaseModel):
-    """A line. Unknown keys are errors."""
+    """One line of a file of JSON objects. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

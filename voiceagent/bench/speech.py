@@ -73,7 +73,10 @@ async def speak_questions(material: Material, synthesizer: Synthesizer) -> list[
 async def speak_paused_questions(
     material: Material, synthesizer: Synthesizer, random: Random
 ) -> list[Recording]:
-    """Return the questions with pauses. Raises SynthesizerError, ConfigError, CommandFailed."""
+    """Speak the questions that are written in parts, with one random pause length between the parts of each.
+
+    Raises SynthesizerError, ConfigError, CommandFailed.
+    """
     spoken = []
     for parts in [question.parts for question in material.questions() if question.parts is not None]:
         pause_s = random.uniform(*PAUSE_S)

@@ -35,7 +35,7 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An error; reason: its message."""
+    """An error event of the server. reason: its message."""
 
     reason: str
 

@@ -18,7 +18,7 @@ class Retention(NamedTuple):
 
 
 class StoredCall(Protocol):
-    """The fields of a call used here."""
+    """The fields of a kept call that decide when it is deleted."""
 
     @property
     def state(self) -> str:

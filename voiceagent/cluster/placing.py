@@ -47,7 +47,10 @@ class GatewayReport:
 
 
 def report(name: str, url: str, load: Mapping[str, Any], max_lag_s: float) -> GatewayReport:
-    """Return a gateway's report from the body of its `GET /load`."""
+    """Return a gateway's report from the body of its `GET /load`.
+
+    max_lag_s: event loop lag from which it refuses calls. Raises KeyError if the body lacks a figure.
+    """
     known = {field.name for field in fields(GatewayReport)} & load.keys()
     held = capacity(load["calls"], load["max_calls"], load["loop_lag_ms"] / 1000, max_lag_s)
     return GatewayReport(name=name, url=url, capacity=held, **{key: load[key] for key in known})

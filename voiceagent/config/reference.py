@@ -97,7 +97,7 @@ def to_markdown(reference: list[Table]) -> str:
     for table in reference:
         parts.append(f"## {table.heading}\n\n{table.meaning}\n")
         first = seen.setdefault(table.keys, table)
-        if first is not table and len(table.keys) > 1:
+        if first is not table and table.keys:
             parts.append(f"It has the keys of [`{first.heading}`](#{first.name}).\n")
         elif table.keys:
             parts += _own_and_shared(table)

@@ -58,7 +58,7 @@ class ServerConfig(AccessConfig):
     """Share of a core up to which one worker takes all calls before the next one gets any. 0 spreads calls
     evenly.
     """
-    max_loop_lag_ms: float = Field(default=100.0, gt=0)
+    max_loop_lag_ms: ClassVar[float] = 100.0
     """Largest lag of a process's event loop. Above it, new calls are refused with HTTP 503."""
     drain_s: Seconds = 3600.0
     """Time that open calls and running tools have to finish after SIGTERM. A second signal ends them at once.
@@ -116,12 +116,6 @@ class Config(LlmTables):
     limits: LimitsConfig = LimitsConfig()
     agent: AgentTable = AgentTable()
     mcp: McpConfig = McpConfig()
-    languages: dict[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], LanguageTable] = Field(
-        default_factory=dict
-    )
-    """Further languages of calls, each a table that may be empty. The agent answers in the language that the
-    caller speaks. Left out, all calls are in `agent.language`.
-    """
     recognizer: EngineConfig
     """Speech-to-text engine."""
     recognizer_fallback: EngineConfig | None = None
@@ -130,6 +124,12 @@ class Config(LlmTables):
     """Text-to-speech engine."""
     synthesizer_fallback: EngineConfig | None = None
     """Synthesizer that takes over when `[synthesizer]` fails."""
+    languages: dict[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], LanguageTable] = Field(
+        default_factory=dict
+    )
+    """Further languages of calls, each a table that may be empty. The agent answers in the language that the
+    caller speaks. Left out, all calls are in `agent.language`.
+    """
     history: HistoryConfig = HistoryConfig()
     """Length of the conversation in prompts."""
     context: ContextConfig | None = None

@@ -31,6 +31,10 @@ from voiceagent.validation.section import Duration, Seconds, Section
 Milliseconds = Annotated[float, Field(gt=0)]
 _PAUSE_S = 0.032
 """One window of the voice activity model, the shortest silence that it can tell."""
+KEPT_SHARE = 1 / 3
+"""Share of `history.max_tokens` that stays verbatim: more would need a summary every few turns, less would
+leave out what the caller just referred to.
+"""
 
 
 class HistoryConfig(Section):
@@ -38,10 +42,9 @@ class HistoryConfig(Section):
 
     max_tokens: int = Field(default=2000, ge=0)
     """Conversation tokens in a prompt, without system prompt and tools. Beyond it, a summary replaces the
-    oldest turns. 0 sets no limit; the engine then drops turns at the end of its context.
+    oldest turns, and the newest third stays verbatim. 0 sets no limit; the engine then drops turns at the
+    end of its context.
     """
-    kept_tokens: int = Field(default=600, ge=0)
-    """Tokens of the newest turns that stay verbatim when a summary is made."""
     summary_tokens: ClassVar[int] = 200
     """Longest summary."""
     summaries: Literal["model", "extract"] = "model"
@@ -60,10 +63,16 @@ class HistoryConfig(Section):
         if self.max_tokens and self.kept_tokens + self.summary_tokens >= self.max_tokens:
             raise PydanticCustomError(
                 "no_room",
-                "max_tokens is {most}; allowed: more than kept_tokens and the {summary} tokens of a summary",
+                "max_tokens is {most}; allowed: 0, or so much that a summary of {summary} tokens fits beside "
+                "the third that stays",
                 {"most": self.max_tokens, "summary": self.summary_tokens},
             )
         return self
+
+    @property
+    def kept_tokens(self) -> int:
+        """Tokens of the newest turns that stay verbatim when a summary is made."""
+        return round(self.max_tokens * KEPT_SHARE)
 
     def to_budget(self) -> HistoryBudget:
         """Return the budget for the conversation."""
@@ -159,7 +168,7 @@ class TurnConfig(Section):
     """Preemptive responses per turn. 0 disables them."""
     preemptive_tokens: ClassVar[int] = 24
     """Tokens that a preemptive response may generate before the turn has ended."""
-    prefill_while_speaking: bool = True
+    prefill_while_speaking: ClassVar[bool] = True
     """Let the LLM prefill the history and the final part of the transcript while the caller still speaks."""
     llm_end: LlmEndConfig | None = None
     """End-of-turn probability from the LLM, as a feature of "semantic_vad". `voiceagent calibrate` prints

@@ -246,7 +246,7 @@ class ResponseLate:
 
 @dataclass(frozen=True, slots=True)
 class PreemptiveAllowed:
-    """The LLM's capacity for preemptive responses changed."""
+    """The LLM's load changed. allowed: True if it has capacity for preemptive responses."""
 
     allowed: bool
 

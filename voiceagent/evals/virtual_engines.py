@@ -74,7 +74,7 @@ class _Item(Generic[T]):
 
 
 class _Delivered(Generic[T]):
-    """Items on their way between the threads."""
+    """Queue of items from an engine's thread to the event loop. None comes after the last one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -77,18 +77,20 @@ class LlmEngineConfig(EngineConfig):
 
 
 class ResilienceConfig(Section):
-    """`[resilience]`: when an engine counts as failed, and when it is tried again."""
+    """`[resilience]`: when an engine counts as failed. It is tried again after 1 s, then after twice as long
+    each time, at most 30 s.
+    """
 
     failures: int = Field(default=3, ge=1)
     """Consecutive failures after which requests go straight to the fallback."""
     retry_s: ClassVar[float] = 1.0
     """Time before the failed engine is tried again for the first time, about a turn of the same caller."""
-    max_retry_s: Seconds = 30.0
+    max_retry_s: ClassVar[float] = 30.0
     """Longest time before the failed engine is tried again. The wait doubles with each failed try."""
 
     def to_breaker(self) -> CircuitBreaker:
         """Return a new circuit breaker, closed."""
-        backoff = Backoff(min(self.retry_s, self.max_retry_s), self.max_retry_s)
+        backoff = Backoff(self.retry_s, self.max_retry_s)
         return CircuitBreaker(self.failures, backoff, random)
 
 
@@ -116,7 +118,7 @@ class PriorityConfig(Section):
     """Largest mean share of `max_running` in use. A call that would bring it within a tenth of that is
     refused.
     """
-    max_ttft_ms: float = Field(default=1000, gt=0)
+    max_ttft_ms: ClassVar[float] = 1000.0
     """Longest predicted time to first token. New calls are refused from nine tenths of it."""
 
 

@@ -72,7 +72,7 @@ class McpServerConfig(Section):
 
 
 class McpConfig(Section):
-    """`[mcp]`: MCP servers that clients may name, and limits of all MCP servers."""
+    """`[mcp]`: MCP servers that clients may name. The constants hold for all MCP servers."""
 
     allowed_urls: tuple[Url, ...] = ()
     """URL prefixes of MCP servers that clients of the Realtime API may name in their tools. With none, such a
@@ -82,9 +82,9 @@ class McpConfig(Section):
     """Private networks in which these servers may be. Other private addresses are refused unless
     `allowed_urls` contains them.
     """
-    timeout_s: Duration = 30.0
-    """Longest duration of one tool call."""
-    connect_s: Duration = 10.0
+    timeout_s: ClassVar[float] = 30.0
+    """Longest duration of one tool call of a server that a client named."""
+    connect_s: ClassVar[float] = 10.0
     """Longest duration of connecting and listing the tools."""
     list_ttl_s: ClassVar[float] = 300.0
     """Lifetime of a cached tool list. It is refreshed in the background when it expires, after a failed call,

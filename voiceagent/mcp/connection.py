@@ -30,7 +30,7 @@ from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import McpConfig
 from voiceagent.mcp.http import SESSION_LOST, UNREACHABLE, http_client
 from voiceagent.mcp.policies.results import TooMuch, as_text, check_listed, cut
-from voiceagent.mcp.target import McpFailed, Target
+from voiceagent.mcp.target import TOO_SLOW, McpFailed, Target
 from voiceagent.telemetry.log import Personal
 
 log = structlog.get_logger()
@@ -129,7 +129,7 @@ class Connection:
         """Mark a request as pending while the block runs.
 
         A cancelled request may keep a program, which does one thing at a time, busy. It stays pending for as
-        long again, at least `mcp.timeout_s`.
+        long again, at least `McpConfig.timeout_s`.
         """
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[None] = loop.create_future()
@@ -289,7 +289,7 @@ def _as_failure(error: BaseException) -> McpFailed:
     if isinstance(error, McpFailed):
         return error
     if isinstance(error, TimeoutError):
-        return McpFailed(McpError("http_error", "it does not answer within mcp.connect_s", 504))
+        return McpFailed(TOO_SLOW)
     if not isinstance(error, MCPError):
         return McpFailed(McpError("http_error", f"it cannot be reached ({type(error).__name__})", 502))
     message = cut(error.message, MAX_MESSAGE)

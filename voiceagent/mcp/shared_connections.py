@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import McpConfig
 from voiceagent.mcp.policies.results import TooMuch
-from voiceagent.mcp.target import McpFailed, Target
+from voiceagent.mcp.target import TOO_SLOW, McpFailed, Target
 
 Answer = TypeVar("Answer")
 REFRESH_INTERVAL_S = 5.0
@@ -142,7 +142,7 @@ class SharedConnections:
         try:
             return await asyncio.shield(listing)
         except TimeoutError as error:
-            raise McpFailed(McpError("http_error", "it does not answer within mcp.connect_s", 504)) from error
+            raise McpFailed(TOO_SLOW) from error
         except TooMuch as error:
             raise McpFailed(McpError("protocol_error", str(error))) from error
 

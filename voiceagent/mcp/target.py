@@ -16,6 +16,9 @@ class McpFailed(Exception):
         self.error = error
 
 
+TOO_SLOW = McpError("http_error", "it does not answer in time", 504)
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """An MCP server: a URL with headers, or a program. Calls with equal targets share a connection.

@@ -32,7 +32,7 @@ def rounds_of(loop: asyncio.AbstractEventLoop) -> Rounds:
 
 
 class InRound(NamedTuple):
-    """A call scheduled for a tick."""
+    """A callback scheduled for a tick. cancel: takes it out again."""
 
     calls: dict[Call, None]
     call: Call

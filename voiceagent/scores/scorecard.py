@@ -93,7 +93,7 @@ def _waits(calls: Sequence[CallSpeech]) -> list[Figure]:
 
 
 class _Panel:
-    """tau-voice's panel of calls."""
+    """tau-voice's measures of turn-taking over all calls: latency, interruptions, yielding."""
 
     def __init__(self, calls: Sequence[CallSpeech], tick_s: float) -> None:
         self._events = [interaction_events(call.caller, call.agent, call.seconds, tick_s) for call in calls]
@@ -155,7 +155,7 @@ class _Panel:
 
 
 class _Policies:
-    """Results of eot-bench's policies in calls."""
+    """Scores of eot-bench's end-of-turn policies on the pauses of all calls."""
 
     def __init__(self, calls: Sequence[CallSpeech]) -> None:
         self._calls = [policy_sums(call.pauses) for call in calls]

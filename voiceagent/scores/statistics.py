@@ -19,7 +19,7 @@ Indices = NDArray[np.int64]
 
 
 class Interval(NamedTuple):
-    """A 95 % confidence interval."""
+    """Bounds of a 95 % confidence interval, in the unit of the figure."""
 
     low: float
     high: float

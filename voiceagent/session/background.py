@@ -23,7 +23,7 @@ _TOLERANCE_S = 1e-6
 
 
 class SpeechOutput(Protocol):
-    """A speaker, whose frames come first."""
+    """Output of the agent's speech, as `Background` sees it: a frame of speech goes before one without."""
 
     @property
     def has_frame(self) -> bool:
@@ -40,7 +40,7 @@ class SpeechOutput(Protocol):
 
 @dataclass(slots=True)
 class _Playing:
-    """A sound that was started."""
+    """A started sound: name of its file, and volume as a factor."""
 
     name: str
     volume: float

@@ -14,8 +14,6 @@ DASHES = ("-", "–", "--")
 """Clause ends with white space on both sides."""
 CLOSERS = "\"'”’»)]}*_`~」』）"
 """Characters allowed between a sentence's end and the white space after it."""
-OPENERS = "\"'“‘«([{*_`~「『（"
-"""Characters allowed before a word."""
 KEPT = ".,!?;:…؟۔।॥։።،؛。！？｡，、；：·"
 """Marks that a synthesizer speaks as a pause or an intonation."""
 KEPT_OPENERS = "¿¡"

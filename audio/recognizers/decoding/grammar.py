@@ -76,7 +76,7 @@ class Grammar:
 
     def allowed(self, text: Sequence[int]) -> frozenset[int]:
         """Return the tokens that may follow a text, given without its begin mark; none if the text itself is
-        not allowed. A text has one separator at a time.
+        not allowed. Two separators never follow each other.
         """
         separated = not text or text[-1] in self._separators
         allowed: set[int] = set()

@@ -22,7 +22,7 @@ from voiceagent.mcp.policies.reach import Reach
 from voiceagent.mcp.policies.results import MAX_LISTED, TooMuch
 from voiceagent.mcp.target import McpFailed, Target
 
-CONFIG = McpConfig(connect_s=20.0).model_copy(update={"max_response_bytes": 200_000})
+CONFIG = McpConfig().model_copy(update={"connect_s": 20.0, "max_response_bytes": 200_000})
 STDIO = Target(command=sys.executable, args=(mcp_servers.__file__, "stdio"))
 
 
@@ -92,7 +92,7 @@ async def test_an_answer_of_megabytes_fails_alone(caplog: pytest.LogCaptureFixtu
 
 
 async def test_a_long_result_is_cut_and_says_so() -> None:
-    config = McpConfig(connect_s=20.0).model_copy(update={"max_result_characters": 1_000})
+    config = McpConfig().model_copy(update={"connect_s": 20.0, "max_result_characters": 1_000})
     async with mcp_server() as (address, _), connected(Target(f"{address}/mcp"), config) as connection:
         result = await connection.call("recite", {"characters": 20_000})
     assert len(result) == 1_000
@@ -165,7 +165,7 @@ async def test_a_server_that_was_away_for_long_is_heard_again(monkeypatch: pytes
 
 
 async def test_a_server_that_takes_no_notification_is_asked_all_the_same() -> None:
-    config = McpConfig(connect_s=2.0)
+    config = McpConfig().model_copy(update={"connect_s": 2.0})
     async with hostile_mcp() as address, connected(Target(f"{address}/deaf"), config) as connection:
         hanging = asyncio.create_task(connection.call("hang", {}))
         assert await connection.call("weather", {}) == "sunny"
@@ -286,7 +286,7 @@ async def test_a_name_of_a_private_address_is_refused_when_it_is_reached() -> No
 
 
 async def test_a_server_of_too_many_tools_is_refused() -> None:
-    config = McpConfig(connect_s=20.0).model_copy(update={"max_response_bytes": 10_000_000})
+    config = McpConfig().model_copy(update={"connect_s": 20.0, "max_response_bytes": 10_000_000})
     async with (
         mcp_server("crowd") as (address, _),
         connected(Target(f"{address}/mcp"), config) as connection,

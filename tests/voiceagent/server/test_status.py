@@ -43,7 +43,6 @@ engine = "troubled_engines:TroubledSynthesizer"
 {budget}
 [priority]
 max_running = {max_running}
-max_ttft_ms = 60000
 max_utilization = 1.0
 """
 

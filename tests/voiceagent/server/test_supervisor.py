@@ -23,6 +23,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from voiceagent.config.tables import load
+from voiceagent.llm.config import PriorityConfig
 from voiceagent.processes.policies.balance import UNCOUNTED_S
 from voiceagent.server.supervisor import Supervisor
 from voiceagent.validation.errors import CommandFailed, ConfigError
@@ -275,8 +276,9 @@ async def test_a_second_signal_ends_the_calls_at_once(tmp_path):
         await asyncio.wait_for(serving, PATIENCE_S)
 
 
-async def test_every_worker_refuses_calls_that_the_llm_has_no_time_for(tmp_path):
-    async with running(tmp_path, "[priority]\nmax_ttft_ms = 0.001") as (server, _), server.call():
+async def test_every_worker_refuses_calls_that_the_llm_has_no_time_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(PriorityConfig, "max_ttft_ms", 0.001)
+    async with running(tmp_path, "") as (server, _), server.call():
         for _ in range(2):
             with pytest.raises(InvalidStatus) as refused:
                 async with server.call():

@@ -120,7 +120,7 @@ def _contains(tokens: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 def _likeness(tokens: Sequence[str], wanted: Sequence[str]) -> float:
-    """Return the similarity of an option to the words most like it, 0 to 1."""
+    """Return how similar the option `wanted` is to the run of as many tokens that is most like it, 0 to 1."""
     size, name = len(wanted), " ".join(wanted)
     parts = (" ".join(tokens[at : at + size]) for at in range(max(1, len(tokens) - size + 1)))
     return max(SequenceMatcher(None, part, name).ratio() for part in parts)

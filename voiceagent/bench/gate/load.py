@@ -53,7 +53,7 @@ class Speaking:
         self._latest_ms.extend(times.response[-1:])
 
     def spoken_s(self) -> float:
-        """Return the seconds to speak the next question."""
+        """Draw the seconds that a caller speaks the next question: `SPEAKING` response times on average."""
         mean_s = SPEAKING * median(self._latest_ms or [0.0]) / 1000
         return self._random.expovariate(1 / mean_s) if mean_s else 0.0
 

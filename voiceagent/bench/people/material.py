@@ -69,7 +69,7 @@ def read_clips(folders: Sequence[Path], half: Half, kinds: Sequence[str], langua
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Entry of a recording in the split."""
+    """Part of the recordings (for tuning or measuring) that one belongs to, with its speaker and language."""
 
     half: Half
     speaker: str

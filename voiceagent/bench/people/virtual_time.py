@@ -26,7 +26,7 @@ ends everything. A small model on a busy machine took more than 120 s for its fi
 
 
 class _Selector(selectors.DefaultSelector):
-    """Advances the clock instead of waiting."""
+    """Selector of an event loop in virtual time: advances the clock where it would wait."""
 
     now_s = 0.0
     frozen = 0

@@ -113,7 +113,7 @@ def summarise(data: bytes, name: str = "log", yield_gil: Callable[[], None] = la
 
 @dataclass(slots=True)
 class _Words:
-    """Transcript data of one response."""
+    """Turn that a response answers, its item, and its text so far."""
 
     turn_id: str | None = None
     item_id: str = ""

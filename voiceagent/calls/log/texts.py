@@ -17,7 +17,9 @@ Words = Literal["keep", "redact", "omit"]
 
 
 class TextTable:
-    """Numbered texts of one log. words: policy."""
+    """Numbers of the texts of one log: a text is written once, then by its number. words: keeps, redacts or
+    omits each.
+    """
 
     def __init__(self, words: Words) -> None:
         self._words = words

@@ -167,8 +167,9 @@ def _open_mark(evidence: TurnEvidence, observed: Observed) -> float:
 
 
 def _by_sound(probability: float, observed: Observed) -> float:
-    """Return the feature of this completeness probability of the audio. It is smaller in narration, where
-    sentences sound complete too.
+    """Return a quarter of the log-odds of this completeness probability of the audio, less the neutral ones.
+
+    A positive one is smaller in narration, where sentences sound complete too.
     """
     certain = min(max(probability, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
     # divided by four like the other features, which lie between about -1 and 1

@@ -16,7 +16,7 @@ VNNI = frozenset(("avx512_vnni", "avx_vnni"))
 
 @dataclass(frozen=True, slots=True)
 class Int8Arithmetic:
-    """A library, and its processor's instructions."""
+    """Library that multiplies int8 matrices here, and True if the processor has VNNI."""
 
     backend: Literal["MKL", "oneDNN"]
     vnni: bool

@@ -44,7 +44,7 @@ class Start(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A stored session at its end."""
+    """Settings and items with which a stored session ended; a new one may continue from them."""
 
     settings: CallSettings
     items: tuple[Item, ...]

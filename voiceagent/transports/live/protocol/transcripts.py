@@ -22,7 +22,7 @@ _WORD = re.compile(r"\s*\S+")
 
 
 class Piece(NamedTuple):
-    """One delta."""
+    """Text of one transcript delta, and its span in the session's audio."""
 
     text: str
     start_ms: int

@@ -23,7 +23,7 @@ class Played:
 
 
 class Marks:
-    """Marks in flight, by name."""
+    """Marks sent to a provider and not yet reached, by name: they tell how much audio was played."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
