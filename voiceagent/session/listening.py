@@ -132,20 +132,21 @@ class Listener:
         sound = window.sound
         self._taken_samples += len(sound)
         self._recent += sound.data
+        received_s = self.received_s
         resumable = self.recognitions.resumable
-        if resumable is not None and resumable.until_s < self.received_s - _RESUME_LATENCY_S:
+        if resumable is not None and resumable.until_s < received_s - _RESUME_LATENCY_S:
             self.recognitions.close_resumable()
         if len(self._recent) > _KEPT_BYTES:
             # one memmove per window: a ring buffer would have to be linearised for every read
             del self._recent[:-_KEPT_BYTES]
         if self.recognitions.active is not None and self._withheld_from is None:
             self.recognitions.push(sound)
-        events = self._detector.push(window, self.received_s)
+        events = self._detector.push(window, received_s)
         if self._gate is not None:
             events = self._wake(self._gate, events, window.probability)
         if events:
             self._report(events)
-        if self._echo.is_due(self.received_s):
+        if self._echo.is_due(received_s):
             self._is_echo()
         if self._withheld_from is not None:
             self._look_ahead()

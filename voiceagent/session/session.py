@@ -229,9 +229,13 @@ class Session(BaseCall):
 
     def _monitor_idleness(self) -> None:
         detection, pause = self.settings.turn_detection, self.settings.pause
+        timeout_s = detection.idle_timeout_s if detection else None
+        if timeout_s is None and pause is None:  # nearly all calls: finding out if one is idle takes longer
+            self._idle_timer.disarm()
+            self._pause_timer.disarm()
+            return
         idle = self._conversation.idle and not self._conversation.paused and not self._closed
         now_s = self._listener.received_s
-        timeout_s = detection.idle_timeout_s if detection else None
         if timeout_s is not None and idle:
             self._idle_timer.arm(timeout_s, ev.CallerIdle(now_s + timeout_s))
         else:
