@@ -48,6 +48,7 @@ export class CallView {
     this.close();
     this.#id = id;
     const $ = this.#$;
+    const opened = this.#scene;
     $("export").href = urlOf(id, "export");
     $("exchanges").replaceChildren();
     const told = await this.#asked(readCall(id), id);
@@ -57,6 +58,7 @@ export class CallView {
     this.#scene.view = { since: 0, until: Math.min(end, FIRST_S) };
     this.#show();
     await this.#morePeaks();
+    if (this.#scene !== opened) return; // another link was followed meanwhile
     if (told.call.state === "running") this.#follow();
     const { lines } = this.#scene;
     const line = lines.findLast((candidate) => candidate.atS <= atS) ?? lines[0];

@@ -1,8 +1,9 @@
-"""Agreement of a judge with labels made by hand: `python tests/bench/judge_agreement.py VERDICTS [MODEL]`.
+"""Agreement of a judge with labels made by hand: `judge_agreement.py VERDICTS [LABELS [MODEL]]`.
 
-MODEL is a GGUF file that llama.cpp runs, as in `configs/chat.toml`; that one by default. The calls and labels
-are in `judgements.toml`. Verdicts are added to the file VERDICTS, and those in it are not asked for again, as
-a model takes minutes for all. Prints each wrong or discarded verdict, and the counts.
+The calls and labels are in LABELS: `judgements.toml` by default, or `judgements_later.toml`, held out for
+comparing judges. MODEL is a GGUF file that llama.cpp runs; that of `configs/chat.toml` by default. Verdicts
+are added to the file VERDICTS, and those in it are not asked for again, as a model takes minutes for all.
+Prints each wrong or discarded verdict, and the counts.
 """
 
 from __future__ import annotations
@@ -37,21 +38,21 @@ def record(call: dict[str, Any]) -> CallRecord:
     )
 
 
-def questions() -> Iterator[tuple[CallRecord, str, str]]:
+def questions(labels: Path) -> Iterator[tuple[CallRecord, str, str]]:
     """Yield each call, question and right answer."""
-    for call in tomllib.loads((HERE / "judgements.toml").read_text("utf-8"))["calls"]:
+    for call in tomllib.loads(labels.read_text("utf-8"))["calls"]:
         for label in ("yes", "no"):
             for question in call.get(label, []):
                 yield record(call), question, label
 
 
-async def judge_rest(path: Path, model: str, known: int) -> None:
+async def judge_rest(path: Path, labels: Path, model: str, known: int) -> None:
     """Ask all but the first `known` questions, and add their verdicts to the file."""
     # one thread: more threads than free cores are much slower
     table = EngineConfig.model_validate({"engine": "llamacpp", "model": model, "threads": 1})
     judge = build_engine("llm", table, CHAT)
     await judge.start()
-    for call, question, label in list(questions())[known:]:
+    for call, question, label in list(questions(labels))[known:]:
         verdict = await ask(judge, question, call)
         answer: str = verdict.answer or "discarded"
         reason = verdict.problem or verdict.evidence
@@ -69,8 +70,9 @@ def verdicts_in(path: Path) -> list[dict[str, str]]:
 def main() -> None:
     """Ask the questions that have no verdict, and print the agreement."""
     path = Path(sys.argv[1])
-    model = sys.argv[2] if len(sys.argv) > 2 else load(CHAT).llm.options["model"]
-    asyncio.run(judge_rest(path, model, len(verdicts_in(path))))
+    labels = Path(sys.argv[2]) if len(sys.argv) > 2 else HERE / "judgements.toml"
+    model = sys.argv[3] if len(sys.argv) > 3 else load(CHAT).llm.options["model"]
+    asyncio.run(judge_rest(path, labels, model, len(verdicts_in(path))))
     verdicts = verdicts_in(path)
     for one in verdicts:
         if one["answer"] != one["label"]:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from chromium import chromium
 from kept_eval import failed, kept_call_elsewhere, results
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 from served import VOICEAGENT
 
 from audio.wav import write_wav
@@ -124,4 +124,34 @@ async def test_pages_are_not_wider_than_a_phone(folder: Path, silence: Path) -> 
         await expect(page.get_by_role("heading", name="two tunas")).to_be_visible()
         assert not await page.evaluate(WIDER_THAN_WINDOW)
         await page.screenshot(path=SCREENSHOTS / "eval_phone.png", full_page=True)
+        assert not faults
+
+
+TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+async def test_a_link_that_is_followed_while_another_loads_is_the_one_shown(
+    folder: Path, silence: Path
+) -> None:
+    (call,) = (place.name for place in calls_folder(folder).glob("*-*-*/*"))
+    held: list[Route] = []
+
+    async def hold_first(route: Route) -> None:
+        if held:
+            await route.continue_()
+        held.append(route)
+
+    async with served_page(folder) as url, chromium(silence) as browser:
+        page, faults = await opened(browser, url, "dark")
+        await page.route("**/peaks*", hold_first)
+        calls = url.replace("/evals", "/calls")
+        await page.goto(f"{calls}#/{call}@1.5")
+        await expect(page.get_by_test_id("exchanges").get_by_role("button").first).to_be_visible()
+        await page.goto(f"{calls}#/{call}@3.0")
+        lanes = page.get_by_role("slider", name="Position in the call")
+        await expect(lanes).to_have_attribute("aria-valuetext", re.compile("^0:02.0 of"))
+        async with page.expect_response("**/peaks*"):
+            await held[0].continue_()
+        await page.evaluate(TWO_FRAMES)
+        await expect(lanes).to_have_attribute("aria-valuetext", re.compile("^0:02.0 of"))
         assert not faults

@@ -61,7 +61,6 @@ KEEP_THE_MICROPHONE = """
 const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
 navigator.mediaDevices.getUserMedia = async (wanted) => (window.opened = await open(wanted));
 """
-expect.set_options(timeout=30_000)
 pytestmark = pytest.mark.timeout(300)  # a browser and a server start for each test
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 
 _PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 _FLAGS = (
@@ -24,6 +24,9 @@ _FLAGS = (
     "--allow-loopback-in-peer-connection",  # a machine may have no other address
     "--host-resolver-rules=MAP elsewhere.test 127.0.0.1",  # as a page has it that is not on this machine
 )
+
+# Playwright's own 5 s are too short for a page and its server on a machine that runs other tests too.
+expect.set_options(timeout=30_000)
 
 
 @asynccontextmanager

@@ -81,11 +81,19 @@ def load_agents(table: AgentConfig, instructions: str, source: Path) -> Agents:
 
 def beginning_of(table: AgentConfig, instructions: str, source: Path) -> tuple[str, tuple[Tool, ...]]:
     """Return the system prompt and tools of the default agent's calls. Raises ConfigError."""
-    usual = load_agents(table, instructions, source).usual
-    if usual is None:
+    agent = default_agent(table, instructions, source)
+    if agent is None:
         return instructions, ()
-    agent = _uncalled(usual)
     return agent.prompt(), tuple(tool.spec.tool for tool in agent.tools)
+
+
+def default_agent(table: AgentConfig, instructions: str, source: Path) -> Agent | None:
+    """Return the default agent, without a call; None if the configuration has instructions only.
+
+    Raises ConfigError.
+    """
+    usual = load_agents(table, instructions, source).usual
+    return None if usual is None else _uncalled(usual)
 
 
 def agent_vocabulary(table: AgentConfig, instructions: str, source: Path) -> tuple[str, ...]:

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from voiceagent.agents.load import beginning_of
+from voiceagent.agents.load import default_agent
 from voiceagent.calls.call_speech import caller_audio
 from voiceagent.calls.live_engines import RunningEngines
-from voiceagent.calls.log.event_log import CallLog
+from voiceagent.calls.log.event_log import CallLog, LoggedRecord
 from voiceagent.calls.log.outline import OutlinedTurn, Totals, outline, totals
 from voiceagent.calls.replaying.answers import Counts
 from voiceagent.calls.replaying.fork import fork
@@ -75,7 +75,7 @@ def fork_log(
     what: file or id of the call, with its recording. Raises CommandFailed, ConfigError.
     """
     settings, policy = partial(_changed_settings, config, changed), _changed_policy(log, config, changed)
-    prompted = _with_prompt(log, config, changed)
+    prompted = with_agent(log, config, changed)
     live_stages = frozenset[ev.Stage]() if recorded else _other_engines(config, changed)
     if (
         not live_stages
@@ -98,20 +98,25 @@ def fork_log(
     return Futures(outline(logged_steps(log)), outline(forked.steps), forked.counts)
 
 
-def _with_prompt(log: CallLog, config: Config, changed: Config) -> CallLog:
-    """Return the log with the instructions of another agent class, where the usual one began."""
-    one, other = config.agent.python, changed.agent.python
-    if one is None or other is None or one == other:
+def with_agent(log: CallLog, config: Config, changed: Config) -> CallLog:
+    """Return the log with the instructions and tools of another agent class, where the usual one began.
+
+    Tools of the line and of MCP servers stay.
+    """
+    usual, other = (default_agent(c.agent, c.instructions(), c.source) for c in (config, changed))
+    if usual is None or other is None or type(usual) is type(other):
         return log
-    prompt, _ = beginning_of(changed.agent, changed.instructions(), changed.source)
-    name = one.rpartition(":")[2]
-    records = tuple(
-        replace(record, event=replace(record.event, instructions=prompt))
-        if isinstance(record.event, ev.AgentChanged) and record.event.agent == name
-        else record
-        for record in log.records
-    )
-    return replace(log, records=records)
+    own = {tool.spec.name for tool in usual.tools}
+    prompt, specs = other.prompt(), tuple(tool.spec for tool in other.tools)
+
+    def taken_over(record: LoggedRecord) -> LoggedRecord:
+        event = record.event
+        if not isinstance(event, ev.AgentChanged) or event.agent != type(usual).__name__:
+            return record
+        tools = (*specs, *(tool for tool in event.tools if (tool.own_name or tool.name) not in own))
+        return replace(record, event=replace(event, instructions=prompt, tools=tools))
+
+    return replace(log, records=tuple(map(taken_over, log.records)))
 
 
 def _engines(config: Config, log: CallLog, recording: bytes | None) -> RunningEngines:

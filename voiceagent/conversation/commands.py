@@ -157,7 +157,7 @@ class StartResponse:
 @dataclass(frozen=True, slots=True)
 class HoldCalls:
     """Post `CallsDue` after `seconds`: until then the active response makes no calls with effects, because
-    the turn's end is doubtful.
+    the caller may go on.
     """
 
     response_id: str

@@ -14,7 +14,7 @@ from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.backchannels import MIN_PAUSE_S
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
-from voiceagent.conversation.end_of_turn.probability import ACTING_S
+from voiceagent.conversation.end_of_turn.probability import ACTING_S, MIN_ACTING_S
 from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.latency import STAGES, UNBUDGETED_STAGES, LatencyBudget
 from voiceagent.conversation.settings import Eagerness, TurnDetection
@@ -237,6 +237,7 @@ class TurnConfig(Section):
             correction=rules.correction,
             languages=(rules, *further) if further else (),
             acting_s=ACTING_S,
+            min_acting_s=MIN_ACTING_S,
             hold_calls=True,
             preempt_without_words=True,
             backchannel_after_s=MIN_PAUSE_S,

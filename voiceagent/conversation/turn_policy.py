@@ -47,8 +47,10 @@ class TurnPolicy:
     correction: phrase before a correction by the back LLM; None if no answer is reviewed.
     hesitations: words that count as none where they alone resume a turn; empty in logs of builds that
     answered them. acting_s: silence added to the end of a doubtful turn whose answer calls a tool with
-    effects; 0 in logs of builds that ran it as soon as they would have spoken. hold_calls: hold such a call
-    until that silence has passed if it comes after the end; False in logs of builds that ran it at once.
+    effects; 0 in logs of builds that ran it as soon as they would have spoken. min_acting_s: least silence
+    before such a call; 0 in logs of builds in which a turn that was certainly over needed none. hold_calls:
+    hold such a call until that silence has passed if it comes after the end; False in logs of builds that
+    ran it at once.
     preempt_without_words: start a preemptive response also after a voice without words, if an answer is due;
     False in logs of builds that started it after the end only.
     backchannel_after_s: length of a pause from which the agent may say a backchannel; 0 in logs of builds
@@ -78,6 +80,7 @@ class TurnPolicy:
     correction: str | None = None
     hesitations: frozenset[str] = frozenset()
     acting_s: float = 0.0
+    min_acting_s: float = 0.0
     hold_calls: bool = False
     preempt_without_words: bool = False
     backchannel_after_s: float = 0.0

@@ -106,7 +106,7 @@ class Watched:
     written: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        numbers = {"item": count(1), "resp": count(1)}
+        numbers = {"item": count(1), "resp": count(1), "call": count(1)}
         self.conversation = Conversation(
             self.call, POLICY, RATE_HZ, lambda prefix: f"{prefix}_{next(numbers[prefix])}"
         )

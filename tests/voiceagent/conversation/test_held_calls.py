@@ -1,4 +1,4 @@
-"""Tool calls with effects that the LLM makes just after a doubtful end of the caller's turn."""
+"""Tool calls with effects that the LLM makes just after the end of the caller's turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llmcore.engine import Message, Tool, ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.end_of_turn.probability import ACTING_S
+from voiceagent.conversation.end_of_turn.probability import ACTING_S, MIN_ACTING_S, SILENCES
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.conversation.turn.caller import ANSWER_S
 
@@ -102,9 +102,23 @@ def test_a_call_that_can_be_taken_back_is_not_held(options: dict[str, bool]) -> 
     assert of(notify.NotifyItemAdded, commands)
 
 
-def test_after_a_certain_end_a_call_runs_at_once() -> None:
+CERTAIN = "Please book me a taxi at six. Thank you, goodbye."
+
+
+def test_after_a_certain_end_a_call_waits_for_the_least_silence_alone() -> None:
+    (hold,) = of(do.HoldCalls, end_turn(calling(), CERTAIN))
+    assert hold.seconds == pytest.approx(MIN_ACTING_S - SILENCES["auto"].certain_s)
+
+
+def test_after_a_certain_end_and_that_silence_a_call_runs_at_once() -> None:
     world = calling()
-    assert not of(do.HoldCalls, end_turn(world, "Please book me a taxi at six. Thank you, goodbye."))
+    assert not of(do.HoldCalls, end_turn(world, CERTAIN, more_s=MIN_ACTING_S))
+    assert runs(book(world))
+
+
+def test_in_logs_of_earlier_builds_a_call_after_a_certain_end_runs_at_once() -> None:
+    world = calling(min_acting_s=0.0)
+    assert not of(do.HoldCalls, end_turn(world, CERTAIN))
     assert runs(book(world))
 
 

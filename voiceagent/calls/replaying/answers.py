@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from llmcore.engine import ToolCall
-from voiceagent.calls.log.event_log import CallLog
+from voiceagent.calls.log.event_log import CallLog, LoggedRecord
 from voiceagent.calls.replaying.recorded_answers import DelayedEvents, RecordedAnswers
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
@@ -184,8 +184,12 @@ class Answers:
         made = [] if "llm" in self._anew else self._recorded.turn_end(asked)
         return self._live.turn_end(asked) if not made and self._live is not None else made
 
+    def tool_of(self, record: LoggedRecord) -> str:
+        """Return the call_id of the tool run that a record belongs to, "" for none."""
+        return self._recorded.tool_of(record)
+
     def tool(self, call: ToolCall, now: ClockReading) -> DelayedEvents:
-        """Return the logged result of a tool; no tool is run."""
+        """Return the logged result of a tool, and what the agent's code did meanwhile; no tool is run."""
         return self._recorded.tool(call, now.clock_s)
 
     def _begin(self, engines: LiveEngines, item_id: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from llmcore.engine import Usage
 from voiceagent.calls.log.codec import Inline, encode
-from voiceagent.calls.log.event_log import CallLog
+from voiceagent.calls.log.event_log import CallLog, LoggedRecord
 from voiceagent.calls.replaying.agenda import Agenda
 from voiceagent.calls.replaying.answers import Answers, ClockReading, LiveEngines
 from voiceagent.calls.replaying.forked import Change, Forked, Step
@@ -41,6 +41,7 @@ _INDEPENDENT_EVENTS = (
     | ev.HangUpRequested
     | ev.DictationBegan
     | ev.SpellingExpected
+    | ev.LanguageSet
     | ev.HookFailed
 )
 _VOICE_EVENTS = (
@@ -109,7 +110,7 @@ class _Fork:
             self._agenda.clear()
         self._apply_change()
         for record in after:
-            self._plan_logged(record.event, record.clock_s)
+            self._plan_logged(record)
         self._poll_speaker()
         end_s = self._records[-1].clock_s
         while (planned := self._agenda.next(end_s)) is not None:
@@ -125,18 +126,21 @@ class _Fork:
         self._policy.now = self._change.policy
         self._conversation.settings = self._change.settings(self._conversation.settings)
 
-    def _plan_logged(self, event: ev.Event, at_s: float) -> None:
+    def _plan_logged(self, record: LoggedRecord) -> None:
         """Plan a logged event if it does not depend on the agent, or belongs to a response or tool that is
         unfinished at the fork.
         """
+        event, at_s = record.event, record.clock_s
         making = getattr(event, "response_id", None) in self._live and not isinstance(event, _PLAYOUT_EVENTS)
-        running = isinstance(event, ev.ToolEvent) and event.call_id in self._live
-        if isinstance(event, ev.TranscriptChanged) and self._answers.recognizes(event.item_id):
+        if tool := self._answers.tool_of(record):
+            if tool in self._live:
+                self._agenda.plan(at_s, event, lambda: tool in self._live)
+        elif isinstance(event, ev.TranscriptChanged) and self._answers.recognizes(event.item_id):
             item_id = event.item_id
             self._agenda.plan(at_s, event, lambda: self._answers.recognizes(item_id))
         elif isinstance(event, ev.SettingsChanged):
             self._agenda.plan(at_s, ev.SettingsChanged(self._change.settings(event.settings)))
-        elif isinstance(event, _INDEPENDENT_EVENTS | _VOICE_EVENTS) or making or running:
+        elif isinstance(event, _INDEPENDENT_EVENTS | _VOICE_EVENTS) or making:
             self._agenda.plan(at_s, event)
 
     def _plan_later(self, later: DelayedEvents, valid: Callable[[], bool] = lambda: True) -> None:

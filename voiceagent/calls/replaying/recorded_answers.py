@@ -30,6 +30,17 @@ Made = (
     | ev.ResponseGenerated
     | ev.ResponseFailed
 )
+Action = (
+    ev.AgentChanged
+    | ev.SpeechRequested
+    | ev.ReplyRequested
+    | ev.TurnsClaimed
+    | ev.HangUpRequested
+    | ev.DictationBegan
+    | ev.SpellingExpected
+    | ev.LanguageSet
+)
+"""Actions of the agent's code, such as a hand-over."""
 DelayedEvents = list[tuple[float, ev.Event]]
 """Events, each with the seconds until it happens."""
 
@@ -73,11 +84,18 @@ class Recognized:
 
 @dataclass(slots=True)
 class _ToolRun:
-    """A tool run. asked: name and arguments. at_s: its start."""
+    """A tool run. asked: name and arguments. at_s: its start. made: its events, and the agent's actions until
+    it finished, which a log does not tell from those of the tool.
+    """
 
     asked: tuple[str, str]
     at_s: float
-    made: list[tuple[float, ev.ToolEvent]] = field(default_factory=list)
+    made: list[tuple[float, ev.ToolEvent | Action]] = field(default_factory=list)
+
+    @property
+    def finished(self) -> bool:
+        """True if it has a result."""
+        return any(isinstance(event, ev.ToolFinished) for _, event in self.made)
 
 
 class RecordedAnswers:
@@ -93,6 +111,7 @@ class RecordedAnswers:
         self._asking_s = 0.0
         self._resumed: set[float] = set()
         self._tools: dict[str, _ToolRun] = {}
+        self._tool_records: dict[int, str] = {}
         self._summarising: tuple[str, float] = ("", 0.0)
         self._summaries: list[tuple[str, float, ev.HistorySummarised]] = []
         self._reviewing: dict[str, tuple[str, float]] = {}  # by response: its text, time of the request
@@ -192,15 +211,24 @@ class RecordedAnswers:
         after_s, event = made
         return [(after_s, replace(event, response_id=wanted.response_id))]
 
+    def tool_of(self, record: LoggedRecord) -> str:
+        """Return the call_id of the tool run that a record belongs to, "" for none."""
+        return self._tool_records.get(record.number, "")
+
     def tool(self, call: ToolCall, now_s: float) -> DelayedEvents:
-        """Return the result of the tool called with the same arguments; no tool is run."""
+        """Return the result of the tool called with the same arguments, and what the agent's code did
+        meanwhile; no tool is run.
+        """
         asked = (call.name, call.arguments)
         same = [run for run in self._tools.values() if run.asked == asked and run.made]
         if not same:
             told = "not done: in the call it was not called so, and no tool is run in a replay"
             return [(0.0, ev.ToolFinished(call.call_id, "failed", told))]
         nearest = min(same, key=lambda run: abs(run.at_s - now_s))
-        return [(after_s, replace(event, call_id=call.call_id)) for after_s, event in nearest.made]
+        return [
+            (after_s, replace(event, call_id=call.call_id) if isinstance(event, ev.ToolEvent) else event)
+            for after_s, event in nearest.made
+        ]
 
     def _event(self, record: LoggedRecord) -> None:
         event = record.event
@@ -229,9 +257,19 @@ class RecordedAnswers:
             self._reviews[said] = record.clock_s - asked_s, event
         elif isinstance(event, ev.SpeechResumed):
             self._resumed.add(event.at_s)
-        elif isinstance(event, ev.ToolEvent) and event.call_id in self._tools:
-            run = self._tools[event.call_id]
+        elif isinstance(event, ev.ToolEvent | Action):
+            self._tool_event(record, event)
+
+    def _tool_event(self, record: LoggedRecord, event: ev.ToolEvent | Action) -> None:
+        """Add an event to its tool's run; an action to the run that began last and has not finished."""
+        if isinstance(event, ev.ToolEvent):
+            call_id = event.call_id
+        else:
+            runs = reversed(self._tools.items())
+            call_id = next((call_id for call_id, run in runs if not run.finished), "")
+        if (run := self._tools.get(call_id)) is not None:
             run.made.append((record.clock_s - run.at_s, event))
+            self._tool_records[record.number] = call_id
 
     def _command(self, command: Json, record: LoggedRecord) -> None:
         match command["type"]:

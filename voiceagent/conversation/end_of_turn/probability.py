@@ -68,6 +68,11 @@ ACTING_S = REMAINING_PAUSE_S * math.log(2)
 """Silence added before the end of a doubtful turn whose answer runs a tool with effects: actions on half a
 sentence cannot be taken back as words can, so cutting it counts as twice as bad (see `silence_s`).
 """
+MIN_ACTING_S = 0.35
+"""Least silence before a tool with effects runs, however certainly the turn is over. The words before a
+correction ("at six, no, at seven") are a whole request: a synthetic caller pauses for 0.21 to 0.24 s after
+them, and a voice is noticed 0.08 s after it begins.
+"""
 ASKING_REMAINING_PAUSE_S = 0.2
 """`REMAINING_PAUSE_S` of questions and answers with nothing left open: 0.07 to 0.28 s in 68 pauses."""
 
@@ -105,11 +110,12 @@ def judge(
     language: TurnEndLanguage | None,
     eagerness: Eagerness = "auto",
     acting_s: float = 0.0,
+    min_s: float = 0.0,
 ) -> EndOfTurn:
     """Return the probability that the turn is over, and the endpointing delay.
 
-    acting_s: silence added unless the turn is certainly over, `ACTING_S` if its answer runs a tool with
-    effects.
+    acting_s, min_s: silence added unless the turn is certainly over, and least silence: `ACTING_S` and
+    `MIN_ACTING_S` if its answer runs a tool with effects.
     """
     observed = observe(evidence, language)
     witnesses = contributions(observed)
@@ -127,7 +133,8 @@ def judge(
         return EndOfTurn(probability, min(silence, DICTATED.open_s), witnesses, rule)
     asks, opened = asking(observed), openness(evidence, observed)
     silences = SILENCES[eagerness]
-    silences = replace(silences, even_s=silences.even_s + acting_s)
+    certain_s = max(silences.certain_s, min_s)
+    silences = replace(silences, certain_s=certain_s, even_s=silences.even_s + acting_s)
     delay_s = silence_s(probability, silences, asks, opened)
     return EndOfTurn(probability, delay_s, witnesses, "probability")
 

@@ -138,7 +138,7 @@ class CurrentResponse:
         return [do.HurryResponse(response.response_id)] if response is not None and awaited else []
 
     def hold_calls(self, seconds: float) -> list[Command]:
-        """Hold the active response's calls with effects for this long, because the turn's end is doubtful. A
+        """Hold the active response's calls with effects for this long, because the caller may go on. A
         response without tools makes none.
         """
         if self.active is None or not seconds or not self.active.start.request.tools:

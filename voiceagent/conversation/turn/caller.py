@@ -303,8 +303,8 @@ def decide_end_of_turn(
         longest_pause_s=max(turn.pauses_s, default=0.0),
         resumed=turn.resumes is not None,
     )
-    acting_s = policy.acting_s if acts else 0.0
-    return judge(evidence, language_of(policy.language), eagerness, acting_s)
+    acting = (policy.acting_s, policy.min_acting_s) if acts else ()
+    return judge(evidence, language_of(policy.language), eagerness, *acting)
 
 
 def silence_before_acting_s(

@@ -356,3 +356,69 @@ def test_review_is_that_of_the_call_or_of_live_engines():
     call.at(2.0, ev.ResponseReviewed("old", "WRONG: No."))
     ((after_s, event),) = Answers(call.log(), live, frozenset()).review(wanted)
     assert after_s > 0 and event == ev.ResponseReviewed("resp_1", "WRONG: No.")
+
+
+def handed_over(during_the_tool: bool = True) -> CallLog:
+    """A tool hands the call over to billing, which greets the caller; or the agent's code does so later."""
+    call = TimedCall(silence_s=0.5)
+    tools = (AgentTool(Tool("to_billing", "Hand the call over.", {"type": "object"})),)
+    actions = (ev.AgentChanged("Billing", (), "You are billing."), ev.SpeechRequested("This is billing."))
+    call.at(0.0, ev.AgentChanged("Desk", tools, "You are the desk."))
+    call.at(0.1, ev.CallStarted())
+    call.at(0.5, ev.ItemCreated(MessageItem("item_typed", "user", WHOLE)))
+    response_id = response_of(call.at(0.6, ev.ResponseRequested()))
+    call.at(0.7, ev.ToolCallsReady(response_id, (ToolCall("call_1", "to_billing", "{}"),)))
+    call.at(0.8, ev.ResponseGenerated(response_id, "tool_calls", Usage()))
+    call.at(0.8, ev.PlayoutSent(response_id))
+    call.at(0.8, ev.PlayoutPlayed(response_id))
+    finished = ev.ToolFinished("call_1", "done", "billing has the call", reply=False)
+    for event in (*actions, finished) if during_the_tool else (finished, *actions):
+        call.at(1.3, event)
+    call.at(9.0, ev.KeyPressed("1", 8))
+    return call.log()
+
+
+ACTIONS = ev.AgentChanged | ev.SpeechRequested
+
+
+def actions_in(forked: Forked) -> list[tuple[float, str]]:
+    """Return the second and the kind of what the agent's code did after the beginning of the call."""
+    return [
+        (round(step.clock_s - BEGAN_S, 3), type(step.event).__name__)
+        for step in forked.steps
+        if isinstance(step.event, ACTIONS) and step.clock_s > BEGAN_S
+    ]
+
+
+def test_what_a_tool_did_does_not_happen_if_the_tool_is_not_called() -> None:
+    log = handed_over()
+    change = Change(1, unchanged, log.header.policy, ENDPOINT, 1.5, frozenset({"llm"}))
+    assert actions_in(fork(log, change, Live())) == []
+
+
+def test_what_a_tool_did_happens_when_the_tool_runs() -> None:
+    log = handed_over()
+    at_once = fork(log, Change(1, unchanged, POLICY, ENDPOINT, 1.5))
+    assert actions_in(at_once) == [(1.3, "AgentChanged"), (1.3, "SpeechRequested")]
+
+
+def test_what_a_tool_did_happens_if_it_runs_at_the_fork() -> None:
+    log = handed_over()
+    running = next(record.number for record in log.records if isinstance(record.event, ev.PlayoutPlayed))
+    kept = fork(log, Change(running + 1, unchanged, POLICY, ENDPOINT, 1.5))
+    assert actions_in(kept) == [(1.3, "AgentChanged"), (1.3, "SpeechRequested")]
+
+
+def test_what_the_agents_code_did_without_a_tool_happens_as_in_the_call() -> None:
+    log = handed_over(during_the_tool=False)
+    change = Change(1, unchanged, log.header.policy, ENDPOINT, 1.5, frozenset({"llm"}))
+    assert actions_in(fork(log, change, Live())) == [(1.3, "AgentChanged"), (1.3, "SpeechRequested")]
+
+
+def test_the_language_of_a_call_is_set_again() -> None:
+    call = TimedCall(silence_s=0.5)
+    call.at(0.1, ev.CallStarted())
+    call.at(0.5, ev.LanguageSet("de"))
+    call.at(9.0, ev.KeyPressed("1", 8))
+    steps = fork(call.log(), Change(1, unchanged, POLICY, ENDPOINT, 1.5)).steps
+    assert ev.LanguageSet("de") in [step.event for step in steps]

@@ -11,7 +11,7 @@ from turn_pauses import SETTINGS, calling, decision, pauses
 from llmcore.engine import Tool, ToolCall
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.end_of_turn.probability import ACTING_S, SILENCES, silence_s
+from voiceagent.conversation.end_of_turn.probability import ACTING_S, MIN_ACTING_S, SILENCES, silence_s
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.conversation.turn.caller import ANSWER_S
 
@@ -56,6 +56,20 @@ def test_a_doubtful_end_is_waited_for_longer_before_a_tool_with_effects_runs(opt
 def test_an_end_that_is_certain_is_waited_for_no_longer_before_a_tool_runs():
     usual = SILENCES["auto"]
     assert silence_s(0.99, replace(usual, even_s=usual.even_s + ACTING_S)) == silence_s(0.99, usual)
+
+
+CERTAIN = "Please wake me at six. Thank you, goodbye."
+
+
+@pytest.mark.parametrize(("minimum_s", "expected_s"), [(0.0, 0.16), (MIN_ACTING_S, MIN_ACTING_S)])
+def test_a_tool_with_effects_runs_after_a_least_silence_however_certain_the_end(minimum_s, expected_s):
+    tool = AgentTool(Tool("wake", "Wake the caller."))
+    policy = replace(POLICY, language="en", acting_s=ACTING_S, min_acting_s=minimum_s)
+    world = CallWorld(replace(SETTINGS, agent="FrontDesk", agent_tools=(tool,)), policy)
+    assert decision(world.pause(world.begin_speaking(), CERTAIN)).silence_s == pytest.approx(0.16)
+    calls = world.feed(ev.ToolCallsReady(world.response_id(), (ToolCall("1", "wake", "{}"),)))
+    ended_after = [one.decision.silence_s for one in of(do.RequireSilence, calls)]
+    assert ended_after == [pytest.approx(expected_s)]
 
 
 def test_the_answer_is_hurried_once_the_turn_would_be_over_if_it_were_there():
