@@ -55,12 +55,14 @@ def voices() -> list[tuple[str, BlockingSynthesizer]]:
 def is_right(request: dict[str, Any], tools: list[str]) -> bool:
     """Judge the tool lines of an exchange, which are calls and, behind an arrow, their results.
 
-    Right is one call of the right tool, with the time and the number that were asked for, and done.
+    Right is the right tool, with the time and the number that were asked for, done once. A call that a false
+    end of the turn has withdrawn has no result.
     """
     calls = [line.partition("(") for line in tools if not line.startswith("->")]
-    if [name for name, _, _ in calls] != [request["tool"]] or any(REFUSED in line for line in tools):
+    results = [line for line in tools if line.startswith("->")]
+    if {name for name, _, _ in calls} != {request["tool"]} or len(results) > 1 or REFUSED in "".join(results):
         return False
-    arguments = json.loads(calls[0][2].removesuffix(")") or "{}")
+    arguments = json.loads(calls[-1][2].removesuffix(")") or "{}")
     return arguments.get("people") == request.get("people") and _same_time(
         arguments.get("time") or "", request.get("time", "")
     )
