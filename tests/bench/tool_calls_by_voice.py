@@ -1,4 +1,4 @@
-"""Spoken requests for the demo's tools: is the right tool called once, with the right arguments?
+"""Spoken requests for the demo's tools: is the right tool called, with the right arguments, and is it done?
 
 python tests/bench/tool_calls_by_voice.py [--config configs/demo.toml] [--held-back] [--most N]
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 import tomllib
 from itertools import cycle
 from pathlib import Path
@@ -37,6 +38,7 @@ from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall
 
 REQUESTS = Path(__file__).with_suffix(".toml")
 HALF_A_DAY = 12 * 60
+_DONE_AT = re.compile(r" at (.+?)(?:, table|$)")
 REFUSED = "not done"
 """How the front desk's tools begin a result that did nothing."""
 
@@ -52,20 +54,26 @@ def voices() -> list[tuple[str, BlockingSynthesizer]]:
     ]
 
 
-def is_right(request: dict[str, Any], tools: list[str]) -> bool:
-    """Judge the tool lines of an exchange, which are calls and, behind an arrow, their results.
+def judge(request: dict[str, Any], tools: list[str]) -> tuple[bool, bool]:
+    """Judge the call of a turn (right tool, right arguments), and whether the request was done.
 
-    Right is the right tool, with the time and the number that were asked for, done once. A call that a false
-    end of the turn has withdrawn has no result.
+    The front desk corrects times that a model miscopies, so its result may be right behind a wrong argument.
+    A call that a false end of the turn has withdrawn has no result.
+
+    tools: lines of an exchange, which are calls and, behind an arrow, their results.
     """
     calls = [line.partition("(") for line in tools if not line.startswith("->")]
     results = [line for line in tools if line.startswith("->")]
-    if {name for name, _, _ in calls} != {request["tool"]} or len(results) > 1 or REFUSED in "".join(results):
-        return False
+    if {name for name, _, _ in calls} != {request["tool"]} or len(results) > 1:
+        return False, False
     arguments = json.loads(calls[-1][2].removesuffix(")") or "{}")
-    return arguments.get("people") == request.get("people") and _same_time(
-        arguments.get("time") or "", request.get("time", "")
+    people_right = arguments.get("people") == request.get("people")
+    wanted = request.get("time", "")
+    done_at = _DONE_AT.search("".join(results))
+    done = (
+        people_right and _same_time(done_at[1] if done_at else "", wanted) and REFUSED not in "".join(results)
     )
+    return people_right and _same_time(arguments.get("time") or "", wanted), done
 
 
 def _same_time(given: str, wanted: str) -> bool:
@@ -91,13 +99,12 @@ async def ask(config: Config, requests: list[dict[str, Any]], sounds: list[Sampl
 
 def _show(request: dict[str, Any], exchange: Exchange) -> None:
     """Print a request and what came of it."""
-    right = is_right(request, exchange.tools)
-    print(f"{'right' if right else 'WRONG'}  {request['voice'] or 'joe':9}  {request['say']}")
-    if not right:
-        print(
-            f"       heard {exchange.understood}, called {exchange.tools}, said {exchange.answered}",
-            flush=True,
-        )
+    called, done = judge(request, exchange.tools)
+    verdict = "right" if called and done else "corrected" if done else "WRONG"
+    print(f"{verdict:9}  {request['voice'] or 'joe':9}  {request['say']}")
+    if not (called and done):
+        print(f"       heard {exchange.understood}, called {exchange.tools}")
+    print(end="", flush=True)
 
 
 def main() -> None:
@@ -115,8 +122,9 @@ def main() -> None:
         request["voice"] = voice
         sounds.append(resample(spoken(engine, voice, request["say"]), engine.rate_hz, FORMAT.rate_hz))
     exchanges = asyncio.run(ask(load(options.config), requests, sounds))
-    right = sum(is_right(request, each.tools) for request, each in zip(requests, exchanges, strict=True))
-    print(f"right: {right} of {len(requests)}")
+    verdicts = [judge(request, each.tools) for request, each in zip(requests, exchanges, strict=True)]
+    called, done = (sum(each) for each in zip(*verdicts, strict=True))
+    print(f"called rightly: {called}, done as asked: {done}, of {len(requests)}")
 
 
 if __name__ == "__main__":

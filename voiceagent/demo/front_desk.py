@@ -33,6 +33,7 @@ _DAY_PARTS = {
     "tomorrow",
 }
 _BEFORE_DAY_PARTS = {"in", "the", "this", "at"}
+_MISHEARD_PAST = re.compile(r"\bpass(ed)?\b")
 _LATER = re.compile(r"\b(p ?\.?m|afternoon|evening|tonight|night)\b")
 
 
@@ -79,25 +80,32 @@ def heard(time: str, said: Sequence[str]) -> str:
     """Return the time as the caller has said it, as a model may miscopy or invent one.
 
     A part of the day counts where the caller said it ("tonight at eight"), and one that nobody said is left
-    out. A time that was not said is taken from the last turn if that has just one of the same hour: models
-    drop a word of "twenty five past four".
+    out. A part of a longer time ("ten" of "half past ten") stands for the whole. A time that was not said is
+    taken from the last turn if that has just one of the same hour.
 
     said: the caller's turns. Raises NotDone if the time is in none of them.
     """
     words = words_of(time)
     if not words:
         return ""
-    clock = tuple(word for word in words if word not in _DAY_PARTS | _BEFORE_DAY_PARTS)
-    turns = [words_of(turn) for turn in said]
+    clock = " ".join(word for word in words if word not in _DAY_PARTS | _BEFORE_DAY_PARTS)
+    turns = [_MISHEARD_PAST.sub("past", " ".join(words_of(turn))) for turn in said]
     for turn in turns:
-        if clock and any(turn[at : at + len(clock)] == clock for at in range(len(turn) - len(clock) + 1)):
-            parts = [word for word in words if word in _DAY_PARTS]
-            return (
-                time
-                if set(parts) <= set(turn)
-                else " ".join([*clock, *(part for part in parts if part in turn)])
-            )
-    return _of_same_hour(" ".join(words), " ".join(turns[-1]) if turns else "")
+        if not clock or not _has(turn, clock):
+            continue
+        times = [found[0] for found in _TIME_OF_DAY.finditer(turn) if _has(found[0], clock)]
+        parts = [word for word in words if word in _DAY_PARTS]
+        as_said = all(_has(turn, part) for part in parts)
+        if as_said and (not times or clock in times):
+            return time
+        whole = clock if not times or clock in times else times[0]
+        return " ".join([whole, *(part for part in parts if _has(turn, part))])
+    return _of_same_hour(" ".join(words), turns[-1] if turns else "")
+
+
+def _has(words: str, some: str) -> bool:
+    """Return True if words contain others in sequence."""
+    return f" {some} " in f" {words} "
 
 
 def _of_same_hour(time: str, said: str) -> str:

@@ -15,6 +15,9 @@ from voiceagent.demo.front_desk import NotDone, heard, words_for
         (" eight fifteen tonight", "A taxi for tonight at eight fifteen."),
         (" six in the evening", "A taxi in the evening at six."),
         (" seven tomorrow morning", "Tomorrow morning at seven."),
+        (" seven", "At seven or seven thirty."),
+        (" six o'clock", "Six o'clock."),
+        (" noon", "At noon."),
         ("", "A taxi, please."),
     ],
 )
@@ -31,6 +34,10 @@ def test_a_time_that_was_said_counts_wherever_its_part_of_the_day_was_said(time:
         (" twenty past four", "Wake us at twenty-five past four.", "twenty five past four"),
         (" quarter past seven", "At a quarter to seven.", "quarter to seven"),
         (" half past six", "Breakfast for two at six.", "six"),
+        (" ten", "A taxi for half-past ten.", "half past ten"),
+        (" 10", "At 10 to 7.", "10 to 7"),
+        (" eight", "At seven or eight thirty tonight.", "eight thirty"),
+        (" a quarter to seven", "At a quarter? pass seven to wake me.", "quarter past seven"),
     ],
 )
 def test_what_a_model_adds_to_a_time_or_miscopies_of_it_is_as_the_caller_said(
