@@ -33,6 +33,7 @@ _DAY_PARTS = {
     "tomorrow",
 }
 _BEFORE_DAY_PARTS = {"in", "the", "this", "at"}
+_AT_ONCE = {"", "now", "right now", "right away", "immediately", "at once", "asap", "as soon as possible"}
 _MISHEARD_PAST = re.compile(r"\bpass(ed)?\b")
 _LATER = re.compile(r"\b(p ?\.?m|afternoon|evening|tonight|night)\b")
 
@@ -80,13 +81,13 @@ def heard(time: str, said: Sequence[str]) -> str:
     """Return the time as the caller has said it, as a model may miscopy or invent one.
 
     A part of the day counts where the caller said it ("tonight at eight"), and one that nobody said is left
-    out. A part of a longer time ("ten" of "half past ten") stands for the whole. A time that was not said is
-    taken from the last turn if that has just one of the same hour.
+    out. A part of a longer time ("ten" of "half past ten") stands for the whole, figures for words. A time
+    that was not said is taken from the last turn if that has just one of the same hour.
 
-    said: the caller's turns. Raises NotDone if the time is in none of them.
+    said: the caller's turns. Returns "" for now. Raises NotDone if the time is in none of them.
     """
     words = words_of(time)
-    if not words:
+    if " ".join(words) in _AT_ONCE:
         return ""
     clock = " ".join(word for word in words if word not in _DAY_PARTS | _BEFORE_DAY_PARTS)
     turns = [_MISHEARD_PAST.sub("past", " ".join(words_of(turn))) for turn in said]
@@ -100,7 +101,17 @@ def heard(time: str, said: Sequence[str]) -> str:
             return time
         whole = clock if not times or clock in times else times[0]
         return " ".join([whole, *(part for part in parts if _has(turn, part))])
+    for turn in reversed(turns):
+        for found in _TIME_OF_DAY.finditer(turn):
+            if _is_same(found[0], time):
+                return found[0]
     return _of_same_hour(" ".join(words), turns[-1] if turns else "")
+
+
+def _is_same(time: str, other: str) -> bool:
+    """Compare two times on a 12-hour clock: models write "5:30" and "17:30" for "half past five"."""
+    minutes, others = minutes_of(time), minutes_of(other)
+    return minutes is not None and others is not None and (minutes - others) % (12 * 60) == 0
 
 
 def _has(words: str, some: str) -> bool:
