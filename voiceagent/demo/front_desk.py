@@ -86,7 +86,7 @@ def heard(time: str, said: Sequence[str]) -> str:
 
     said: the caller's turns. Returns "" for now. Raises NotDone if the time is in none of them.
     """
-    words = words_of(time)
+    words = words_of(time := _MISHEARD_PAST.sub("past", time))
     if " ".join(words) in _AT_ONCE:
         return ""
     clock = " ".join(word for word in words if word not in _DAY_PARTS | _BEFORE_DAY_PARTS)

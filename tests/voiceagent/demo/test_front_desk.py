@@ -35,6 +35,7 @@ def test_a_time_that_was_said_counts_wherever_its_part_of_the_day_was_said(time:
         (" quarter past seven", "At a quarter to seven.", "quarter to seven"),
         (" half past six", "Breakfast for two at six.", "six"),
         (" ten", "A taxi for half-past ten.", "half past ten"),
+        ("half passed ten", "A taxi for half passed ten.", "half past ten"),
         ("5:30", "A taxi at five thirty.", "five thirty"),
         ("17:30", "A taxi at half past five.", "half past five"),
         ("now", "A taxi as soon as possible.", ""),
