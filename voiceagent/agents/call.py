@@ -165,6 +165,10 @@ class AgentCall:
         if text.strip():
             self._do(self._post, SpeechRequested(join_surrogates(text), interruptible))
 
+    def post_result(self, text: str) -> None:
+        """Speak the result of the running tool; see `speaks_result` of `@tool`."""
+        self._post(SpeechRequested(join_surrogates(text), result_of=current_call_id.get("")))
+
     def update(self, text: str) -> None:
         """Speak the progress of the running tool, while it runs: "Still looking." It is spoken at the next
         moment in which neither side speaks and no answer is due, and not at all if the tool has ended by

@@ -323,11 +323,10 @@ def _runner(
             result = await run_method(agent, tool, given)
         except SystemExit as error:  # raised by a tool, it would end the server
             raise RuntimeError(f"{tool.spec.name} would have ended the program") from error
-        text = cut(_result_text(result), RESULT_CHARACTERS)
-        spoken = tool.speaks_result and isinstance(result, str) and bool(text.strip()) and not done
-        if spoken:
-            agent.call.say(text)
-        return ToolResult(text, reply=not (done or spoken))
+        words = "" if done else cut(tool.words_for(result), RESULT_CHARACTERS)
+        if words:
+            agent.call.post_result(words)
+        return ToolResult(cut(_result_text(result), RESULT_CHARACTERS), reply=not (done or words))
 
     return run
 

@@ -17,6 +17,8 @@ from llmcore.engine import Tool
 from voiceagent.conversation.settings import AgentTool
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+SpokenResult = bool | Callable[[Any], str]
+"""True, or a function that returns the words for a tool's result, "" for none."""
 _MARK = "_voiceagent_tool"
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """OpenAI's rule for names of functions; Anthropic's is the same."""
@@ -39,7 +41,7 @@ class ToolOptions:
     timeout_s: float = 30.0
     filler: str = ""
     when_played: bool = False
-    speaks_result: bool = False
+    speaks_result: SpokenResult = False
     model_may_cancel: bool = False
 
 
@@ -53,7 +55,7 @@ def tool(
     timeout_s: float = ...,
     filler: str = ...,
     when_played: bool = ...,
-    speaks_result: bool = ...,
+    speaks_result: SpokenResult = ...,
     model_may_cancel: bool = ...,
 ) -> Callable[[Method], Method]: ...
 def tool(
@@ -64,7 +66,7 @@ def tool(
     timeout_s: float = 30.0,
     filler: str = "",
     when_played: bool = False,
-    speaks_result: bool = False,
+    speaks_result: SpokenResult = False,
     model_may_cancel: bool = False,
 ) -> Method | Callable[[Method], Method]:
     """Make a method of an agent a tool. Its docstring is the description for the model.
@@ -80,9 +82,10 @@ def tool(
         timeout_s: Maximum run time.
         filler: Phrase for the caller while it is slow.
         when_played: Run it after the response that called it was played, and not at all if that was cut.
-        speaks_result: Speak the text that it returns to the caller as it is. The model knows it, but writes
-            no response about it, which saves the caller the wait for one. A failure, or a result that is
-            not text, goes to the model.
+        speaks_result: Speak the text that it returns to the caller as it is, or what this function makes of
+            its result. The model knows the result, but writes no response about it, which saves the caller
+            the wait for one. A failure goes to the model, and so does a result that is not text or has no
+            words.
         model_may_cancel: While it runs, offer the model the tool `cancel_tool`, which cancels it: for tools
             that take so long that the caller may change their mind.
 
@@ -112,7 +115,12 @@ class ToolMethod:
     spec: AgentTool
     method: str
     arguments: type[BaseModel]
-    speaks_result: bool
+    speaks_result: SpokenResult
+
+    def words_for(self, result: Any) -> str:
+        """Return the words to speak for a result, "" if the model speaks about it."""
+        words = self.speaks_result(result) if callable(self.speaks_result) else result
+        return words if self.speaks_result and isinstance(words, str) and words.strip() else ""
 
     def check(self, text: str) -> Mapping[str, Any]:
         """Return the keyword arguments in the model's JSON.
@@ -152,9 +160,11 @@ def _check_options(options: ToolOptions) -> None:
     for option in ("name", "filler"):
         if not isinstance(given := getattr(options, option), str):
             raise WrongTool(f"{option} is {given!r}; allowed: a text")
-    for option in ("cancellable", "when_played", "speaks_result", "model_may_cancel"):
+    for option in ("cancellable", "when_played", "model_may_cancel"):
         if not isinstance(given := getattr(options, option), bool):
             raise WrongTool(f"{option} is {given!r}; allowed: True or False")
+    if not isinstance(given := options.speaks_result, bool) and not callable(given):
+        raise WrongTool(f"speaks_result is {given!r}; allowed: True, False or a function of the result")
     given = options.timeout_s
     if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
         raise WrongTool(f"timeout_s is {given!r}; allowed: seconds, more than 0")

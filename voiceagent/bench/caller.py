@@ -29,6 +29,10 @@ NEXT_RESPONSE_S = 0.1
 """Silence after which an interrupted agent that continued has finished; what follows is the answer. A
 response takes longer to begin, and the gap of a held one begins before the caller ends.
 """
+OVERLAP_S = 0.3
+"""Minimum time that the agent goes on under a voice that it ignores. One that ends sooner had no time to
+yield, which takes up to 0.2 s, or had ended before the voice began.
+"""
 AUDIBLE = 100
 """Amplitude from which the agent is audible, of 32,768."""
 
@@ -253,9 +257,10 @@ class Caller:
         """Handle the end of the agent's speech, interrupted or not."""
         turn = self._turn
         if turn.interrupting:
-            turn.interrupting, turn.ignored = False, True
+            turn.interrupting = False
+            turn.ignored = self._agent.played_out_s > turn.voice_from_s + OVERLAP_S
             turn.waits_from_s = max(turn.voice_to_s, self._agent.played_out_s)
-            self._tally.ignored += 1
+            self._tally.ignored += turn.ignored
 
     def _speak(self) -> None:
         self._saying, self._said, self._speaks_at_s = next(self._sayings), 0, None

@@ -71,11 +71,12 @@ class AgentChanged:
 @dataclass(frozen=True, slots=True)
 class SpeechRequested:
     """The agent's code requests this text to be spoken once neither side speaks. interruptible: the caller
-    can interrupt it.
+    can interrupt it. result_of: the tool call whose result it is, "" for other speech.
     """
 
     text: str
     interruptible: bool = True
+    result_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

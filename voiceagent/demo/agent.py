@@ -19,7 +19,8 @@ class FrontDesk(Agent):
     """Answers callers of the hotel, books breakfast, wakes, orders taxis, and gets a colleague.
 
     Where a taxi goes is for its driver to hear: a model as small as the demo's learns to say back times and
-    numbers, not any word.
+    numbers, not any word. What was done is spoken from a template, so that the caller does not wait for a
+    second response of the model.
 
     booked: what has been done for this caller, in words.
     """
@@ -32,17 +33,17 @@ class FrontDesk(Agent):
         """Return the page of the hotel."""
         return system_prompt()
 
-    @tool
+    @tool(speaks_result=front_desk.words_for)
     async def order_taxi(self, time: str = "") -> str:
         """Order a taxi to the hotel. time: when it is to come, if not at once."""
         return self._done("order_taxi", time=time)
 
-    @tool
+    @tool(speaks_result=front_desk.words_for)
     async def wake_up_call(self, time: str) -> str:
         """Have the caller's room called to wake him. time: when."""
         return self._done("wake_up_call", time=time)
 
-    @tool
+    @tool(speaks_result=front_desk.words_for)
     async def book_breakfast(self, people: Annotated[int, Field(ge=1, le=8)], time: str = "") -> str:
         """Book a table at the breakfast buffet. people: how many, children too; time: when they come."""
         return self._done("book_breakfast", people=people, time=time)
@@ -64,7 +65,7 @@ class FrontDesk(Agent):
 
     def _done(self, tool: str, *, time: str, **others: int) -> str:
         """Run a tool at the time that the caller said, and record the result. Raises ToolFailed."""
-        said = (turn.text for turn in self.call.transcript if turn.role == "user")
+        said = [turn.text for turn in self.call.transcript if turn.role == "user"]
         try:
             return self._noted(front_desk.DO[tool](self._random, time=front_desk.heard(time, said), **others))
         except front_desk.NotDone as error:

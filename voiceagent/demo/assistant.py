@@ -18,6 +18,11 @@ _MAX_S = 24 * 3600
 _Count = Annotated[float, Field(ge=0, le=_MAX_S)]
 _SIGNS = {"**": "to the power of", "*": "times", "/": "divided by", "+": "plus", "-": "minus", "%": "modulo"}
 _SIGN = re.compile(r"\s*(\*\*|[-+*/%])\s*")
+_REQUEST = re.compile(
+    r"(\w+, )?((please|also|and) )*((take|make) a note|(write|note) down|note)( that| of)?[,:]? +(?=\w)",
+    re.IGNORECASE,
+)
+"""Words that ask for a note, which a small model copies into it: "Please note down that the bag is blue"."""
 _SPEAKABLE = re.compile(r"[\d.,]+(\s*(\*\*|[-+*/%])\s*[\d.,]+)+")
 """Numbers and signs between them, without brackets."""
 
@@ -70,8 +75,10 @@ class Assistant(Agent):
         """Write something down for the caller. text: what to write."""
         if len(self.notes) >= MAX_NOTES:
             raise ToolFailed(f"there are {MAX_NOTES} notes already, and no room for more")
-        self.notes.append(text)
-        return f"I wrote down: {_sentence(text)}"
+        asked = _REQUEST.match(text)
+        note = text if asked is None else text[asked.end()].upper() + text[asked.end() + 1 :]
+        self.notes.append(note)
+        return f"I wrote down: {_sentence(note)}"
 
     @tool(speaks_result=True)
     async def get_notes(self) -> str:

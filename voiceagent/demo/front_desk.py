@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from voiceagent.conversation.words import words_of
@@ -14,6 +14,27 @@ _NUMBER = "|".join(sorted(_WORDS, key=len, reverse=True)) + r"|\d{1,2}"
 # "ten to eight" before "ten": a time from the next or the last hour begins with its minutes.
 _RELATIVE = re.compile(rf"(?P<minutes>{_NUMBER}) (?P<side>past|after|to|before) (?P<hour>{_NUMBER})\b")
 _CLOCK = re.compile(rf"(?P<hour>{_NUMBER})(?:(?: oh |[ :.])(?P<minutes>{_NUMBER}))?\b")
+_TIME_OF_DAY = re.compile(
+    rf"\b(?:(?:{_NUMBER}) (?:past|after|to|before) (?P<of_hour>{_NUMBER})"
+    rf"|(?P<hour>{_NUMBER})(?: (?:oh )?(?:{_NUMBER}))?)\b"
+)
+_DAY_PARTS = {
+    "a",
+    "p",
+    "m",
+    "am",
+    "pm",
+    "morning",
+    "afternoon",
+    "evening",
+    "tonight",
+    "night",
+    "today",
+    "tomorrow",
+}
+_BEFORE_DAY_PARTS = {"in", "the", "this", "at"}
+_AT_ONCE = {"", "now", "right now", "right away", "immediately", "at once", "asap", "as soon as possible"}
+_MISHEARD_PAST = re.compile(r"\bpass(ed)?\b")
 _LATER = re.compile(r"\b(p ?\.?m|afternoon|evening|tonight|night)\b")
 
 
@@ -56,16 +77,62 @@ class NotDone(ValueError):
     """A tool could not do its work. The message tells the model why."""
 
 
-def heard(time: str, said: Iterable[str]) -> str:
-    """Return the time if the caller has said it, as a model may miscopy or invent one.
+def heard(time: str, said: Sequence[str]) -> str:
+    """Return the time as the caller has said it, as a model may miscopy or invent one.
 
-    said: the caller's turns. Raises NotDone if none contains the words of the time in sequence.
+    A part of the day counts where the caller said it ("tonight at eight"), and one that nobody said is left
+    out. A part of a longer time ("ten" of "half past ten") stands for the whole, figures for words. A time
+    that was not said is taken from the last turn if that has just one of the same hour.
+
+    said: the caller's turns. Returns "" for now. Raises NotDone if the time is in none of them.
     """
-    words = words_of(time)
-    for each in map(words_of, said):
-        if any(each[at : at + len(words)] == words for at in range(len(each) - len(words) + 1)):
+    words = words_of(time := _MISHEARD_PAST.sub("past", time))
+    if " ".join(words) in _AT_ONCE:
+        return ""
+    clock = " ".join(word for word in words if word not in _DAY_PARTS | _BEFORE_DAY_PARTS)
+    turns = [_MISHEARD_PAST.sub("past", " ".join(words_of(turn))) for turn in said]
+    for turn in turns:
+        if not clock or not _has(turn, clock):
+            continue
+        times = [found[0] for found in _TIME_OF_DAY.finditer(turn) if _has(found[0], clock)]
+        parts = [word for word in words if word in _DAY_PARTS]
+        as_said = all(_has(turn, part) for part in parts)
+        if as_said and (not times or clock in times):
             return time
-    raise NotDone(UNKNOWN_TIME)
+        whole = clock if not times or clock in times else times[0]
+        return " ".join([whole, *(part for part in parts if _has(turn, part))])
+    for turn in reversed(turns):
+        for found in _TIME_OF_DAY.finditer(turn):
+            if _is_same(found[0], time):
+                return found[0]
+    return _of_same_hour(" ".join(words), turns[-1] if turns else "")
+
+
+def _is_same(time: str, other: str) -> bool:
+    """Compare two times on a 12-hour clock: models write "5:30" and "17:30" for "half past five"."""
+    minutes, others = minutes_of(time), minutes_of(other)
+    return minutes is not None and others is not None and (minutes - others) % (12 * 60) == 0
+
+
+def _has(words: str, some: str) -> bool:
+    """Return True if words contain others in sequence."""
+    return f" {some} " in f" {words} "
+
+
+def _of_same_hour(time: str, said: str) -> str:
+    """Return the only time in these words with the hour of `time`. Raises NotDone if there is none, or two,
+    or if a number of `time` was said elsewhere.
+    """
+    meant = _TIME_OF_DAY.search(time)
+    times = [found for found in _TIME_OF_DAY.finditer(said) if meant and _hour(found) == _hour(meant)]
+    elsewhere = [word for word in said.split() if len(times) == 1 and word not in times[0][0].split()]
+    if len(times) != 1 or any(word in _WORDS and word in elsewhere for word in time.split()):
+        raise NotDone(UNKNOWN_TIME)
+    return times[0][0]
+
+
+def _hour(time: re.Match[str]) -> str:
+    return time["of_hour"] or time["hour"]
 
 
 def order_taxi(rng: Random, time: str = "") -> str:
@@ -100,6 +167,16 @@ DO: dict[str, Callable[..., str]] = {
 }
 TOOLS = tuple(DO)
 """Names of the tools."""
+
+
+def words_for(result: str) -> str:
+    """Return the sentence for a tool's result, as the model says it, "" for a result of another form.
+
+    It begins with a clause that is always the same: the phrase cache has its audio, which lasts until that of
+    the rest is made.
+    """
+    done, _, what = result.partition(": ")
+    return f"Certainly, I have {done} {what}." if done in ("ordered", "set", "booked") else ""
 
 
 def _number(rng: Random, highest: int) -> str:

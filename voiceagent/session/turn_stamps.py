@@ -69,13 +69,14 @@ class _Response:
 
 @dataclass(slots=True)
 class _Tools:
-    """Tool calls whose results must be reported. response: the response that made them. counts: of
-    preemptive responses about their results.
+    """Tool calls whose results must be reported. response: the response that made them. words: the result
+    that is spoken as it is, "" for none. counts: of preemptive responses about their results.
     """
 
     response: _Response
     called_s: float
     done_s: float | None = None
+    words: str = ""
     counts: TurnCounts = field(default_factory=TurnCounts)
 
 
@@ -113,6 +114,8 @@ class TurnStamps:
                 response = self._responses.get(response_id)
                 if response is not None and not response.beside:
                     self._tools = _Tools(response, self._clock())
+            case ev.SpeechRequested(text, result_of=call_id) if call_id and self._tools is not None:
+                self._tools.done_s, self._tools.words = self._clock(), text
             case ev.ToolFinished() | ev.ItemCreated(item=ToolOutputItem()):
                 if self._tools is not None:
                     self._tools.done_s = self._clock()
@@ -137,8 +140,8 @@ class TurnStamps:
                 self._turn(item_id).end_code = end_code
             case do.StartResponse(response_id=response_id, beside=True):
                 self._responses[response_id] = _Response(TurnLedger(response_id), _Turn(), beside=True)
-            case do.StartResponse(response_id, turn_id=None, say="") if self._tools is not None:
-                self._open_results(response_id, self._tools, command.preemptive)
+            case do.StartResponse(response_id, turn_id=None, say=say) if self._reports_tools(say):
+                self._open_results(response_id, command.preemptive)
             case do.StartResponse(response_id=response_id, turn_id=turn_id, preemptive=preemptive):
                 self._open(response_id, turn_id or response_id, preemptive)
             case do.ReleaseResponse(response_id):
@@ -233,8 +236,14 @@ class TurnStamps:
         self._metrics.observe(report, self._ids.call)
         return report
 
-    def _open_results(self, response_id: str, tools: _Tools, preemptive: bool) -> None:
+    def _reports_tools(self, say: str) -> bool:
+        """Return True if a response with this fixed text, "" for the model's, is about tool results."""
+        return self._tools is not None and say in ("", self._tools.words)
+
+    def _open_results(self, response_id: str, preemptive: bool) -> None:
         """Count a response about tool results in the turn of the response that called the tools."""
+        tools = self._tools
+        assert tools is not None
         turn = _Turn(counts=tools.counts)
         turn.count(preemptive_attempts=int(preemptive))
         response = _Response(TurnLedger(tools.response.ledger.turn_id), turn, preemptive, tools=tools)

@@ -297,11 +297,21 @@ def test_goodbye_is_likely_with_any_phrases_or_words_of_an_agent(tmp_path: Path,
     assert counted == [len(tokens_of(word, numbers)) for word in ("Goodbye", "goodbye")]  # as a name's
 
 
-def test_goodbye_is_one_word_in_transcripts(model: LoadedModel) -> None:
-    """The model writes "good-bye", too, which agents and their patterns do not expect."""
+def test_words_that_were_once_hyphenated_are_one_word_in_transcripts(model: LoadedModel) -> None:
+    """The model writes "good-bye" and "to-morrow", too, which agents and their patterns do not expect."""
     numbers = numbers_of(model.vocabulary)
-    texts = [model.text(tokens_of(words, numbers)) for words in ("Good-bye.", "Thanks, good-bye.")]
-    assert texts == ["Goodbye.", "Thanks, goodbye."]
+    written = (
+        "Good-bye.",
+        "Thanks, good-bye.",
+        "To-morrow at six, not to-night or to-day.",
+        "To-dos, up-to-date.",
+    )
+    assert [model.text(tokens_of(words, numbers)) for words in written] == [
+        "Goodbye.",
+        "Thanks, goodbye.",
+        "Tomorrow at six, not tonight or today.",
+        "To-dos, up-to-date.",
+    ]
 
 
 def test_common_words_of_the_agent_change_nothing(model: LoadedModel) -> None:

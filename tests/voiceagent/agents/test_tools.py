@@ -110,7 +110,7 @@ def test_an_agent_has_the_tools_of_the_class_that_it_derives_from() -> None:
         ({"filler": True}, "filler is True; allowed: a text"),
         ({"name": 7}, "name is 7; allowed: a text"),
         ({"cancellable": "no"}, "cancellable is 'no'; allowed: True or False"),
-        ({"speaks_result": 1}, "speaks_result is 1; allowed: True or False"),
+        ({"speaks_result": 1}, "speaks_result is 1; allowed: True, False or a function of the result"),
     ],
 )
 def test_an_option_of_another_type_is_refused_where_the_tool_is_written(

@@ -7,7 +7,16 @@ from random import Random
 import numpy as np
 import pytest
 
-from voiceagent.bench.caller import FRAME_S, LATE_S, NEXT_RESPONSE_S, PATIENCE_S, QUIET_S, Caller, Saying
+from voiceagent.bench.caller import (
+    FRAME_S,
+    INTERRUPTS_AFTER_S,
+    LATE_S,
+    NEXT_RESPONSE_S,
+    PATIENCE_S,
+    QUIET_S,
+    Caller,
+    Saying,
+)
 from voiceagent.bench.tally import Tally
 
 TONE = np.full(480, 8_000, np.int16)
@@ -192,6 +201,19 @@ def test_an_agent_that_has_finished_first_answers_an_interruption_then():
     assert line.tally.ignored == line.tally.turns == 1
     line.wait(PATIENCE_S + 2.0)
     assert line.tally.missed == 0
+
+
+@pytest.mark.parametrize(("more_s", "ignored"), [(-0.5, 0), (0.2, 0), (0.5, 1)])
+def test_an_agent_that_ends_as_the_voice_begins_has_ignored_nothing(more_s: float, ignored: int):
+    """more_s: how long the agent goes on after the interruption's first voiced sample."""
+    line = Line(chance=0.0, turns=2, saying=replace(WORDS, frames=(b"voice",) * 100, voice_to_s=1.95))
+    line.speak()
+    line.hear(*[TONE] * round((INTERRUPTS_AFTER_S[0] + WORDS.voice_from_s + more_s) / FRAME_S))
+    line.speak()
+    line.wait(0.2)
+    line.hear(TONE)
+    assert line.tally.ignored == ignored
+    assert len(line.tally.from_voice) == 2 - ignored and line.tally.cut_off == 0
 
 
 def test_an_answer_that_comes_before_a_late_frame_is_that_to_the_interruption():

@@ -26,12 +26,15 @@ from voiceagent.testing import Calls, TestCall
         (Calls("book_breakfast", people=1), "booked: breakfast for one person, table "),
     ],
 )
-async def test_what_is_done_is_told_to_the_model_in_words(call: Calls, result: str) -> None:
+async def test_what_is_done_is_told_to_the_model_in_words_and_spoken_without_it(
+    call: Calls, result: str
+) -> None:
     async with TestCall(FrontDesk) as caller:
-        caller.model_will(call, "It is done.")
+        caller.model_will(call)
         await caller.says(f"Please do, at {call.arguments.get('time', 'once')}.")
-        assert result in caller.expect_tool(call.tool, **call.arguments)
-        caller.expect_words("it is done")
+        done = caller.expect_tool(call.tool, **call.arguments)
+        assert result in done
+        caller.expect_words(f"Certainly, I have {done.replace(': ', ' ', 1)}.")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,6 @@ async def test_what_cannot_be_done_is_told_with_its_reason(call: Calls, reason: 
 @pytest.mark.parametrize(
     "call",
     [
-        Calls("wake_up_call", time=" five past five"),
         Calls("order_taxi", time=" six"),
         Calls("book_breakfast", people=2, time="8:30"),
     ],
@@ -70,7 +72,7 @@ async def test_a_time_may_have_been_said_before() -> None:
     async with TestCall(FrontDesk) as caller:
         caller.model_will("For how many people?")
         await caller.says("Breakfast at Half Past Eight, please.")
-        caller.model_will(Calls("book_breakfast", people=2, time=" half past eight"), "It is done.")
+        caller.model_will(Calls("book_breakfast", people=2, time=" half past eight"))
         await caller.says("Two.")
         assert "at half past eight" in caller.expect_tool("book_breakfast", people=2, time=" half past eight")
 

@@ -54,6 +54,24 @@ async def test_notes_are_read_back_in_full() -> None:
         assert call.words[-1] == "You have two notes: buy milk. Call Tom!"
 
 
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("Clara, please note down that the bag is blue.", "The bag is blue."),
+        ("Also note that it's late", "It's late."),
+        ("make a note of the number 12", "The number 12."),
+        ("Notes for the meeting", "Notes for the meeting."),
+        ("write the report", "write the report."),
+        ("Take a note", "Take a note."),
+    ],
+)
+async def test_a_note_has_no_words_that_ask_for_it(text: str, note: str) -> None:
+    async with TestCall(Assistant) as call:
+        call.model_will(Calls("take_note", text=text))
+        await call.says("Write something down.")
+        assert call.words[-1] == f"I wrote down: {note}"
+
+
 async def test_there_is_no_note_beyond_the_limit() -> None:
     async with TestCall(Assistant) as call:
         call.agent.notes = ["one"] * MAX_NOTES

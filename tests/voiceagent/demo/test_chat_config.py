@@ -35,6 +35,8 @@ def config() -> Config:
         ("Which day is it today?", "current_time"),
         ("What's the date today?", "current_time"),
         ("Do you know the time?", "current_time"),
+        ("What day of the week is it?", "current_time"),
+        ("What day he is it today", "current_time"),
         ("Can you tell me what time it is?", "current_time"),
         ("Could you tell me the date?", "current_time"),
         ("What is seventeen times twenty three?", "calculate"),

@@ -179,6 +179,18 @@ def test_what_tools_took_is_a_stage_of_the_response_about_their_results(stamps, 
     assert "total" not in report.over_budget, "tools take what they take"
 
 
+def test_a_result_that_is_spoken_as_it_is_ends_the_wait_of_the_turn(stamps, clock):
+    calling_a_tool(stamps, clock, heard=False)
+    stamps.on_event(ev.SpeechRequested("It rains.", result_of="call"))
+    stamps.on_command(do.StartResponse("other", Request(()), "audio", say="One moment."))
+    stamps.on_command(do.StartResponse("about", Request(()), "audio", say="It rains."))
+    stamps.on_command(notify.NotifyResponseStarted("about", "audio"))
+    clock.now_s = 102.4
+    stamps.first_frame("about", clock.now_s)
+    report = stamps.report(end("about"))
+    assert (report.turn_id, report.wait_us) == ("turn", 2_600_000)
+
+
 def test_a_response_after_one_that_was_heard_begins_with_the_call(stamps, clock):
     calling_a_tool(stamps, clock, heard=True)
     stamps.on_event(ev.ToolFinished("call", "done", "rain"))

@@ -317,6 +317,32 @@ async def test_a_result_is_spoken_as_it_is_and_the_model_knows_it() -> None:
         assert call.words[-1] == "It was noon."
 
 
+class Templates(Speaker):
+    """The same, spoken from a template."""
+
+    @tool(speaks_result=lambda hour: f"It is {hour} o'clock." if hour else "")
+    async def clock(self) -> Any:
+        """Return the hour."""
+        return await super().clock()
+
+
+async def test_a_result_is_spoken_in_the_words_of_a_function_and_the_model_knows_the_result() -> None:
+    async with TestCall(Templates) as call:
+        call.agent.result = 12
+        call.model_will(Calls("clock"))
+        await call.says("What time is it?")
+        assert call.words == ["It is 12 o'clock."]
+        assert call.expect_tool("clock") == "12"
+
+
+async def test_a_result_for_which_the_function_has_no_words_goes_to_the_model() -> None:
+    async with TestCall(Templates) as call:
+        call.agent.result = 0
+        call.model_will(Calls("clock"), "I see.")
+        await call.says("What time is it?")
+        assert call.words == ["I see."]
+
+
 @pytest.mark.parametrize("result", [None, 12, " "])
 async def test_a_failure_or_a_result_that_is_no_text_goes_to_the_model(result: object) -> None:
     async with TestCall(Speaker) as call:
