@@ -174,6 +174,7 @@ def test_an_email_address_is_corrected_in_part(address: str, text: str, correcte
         ("Mike Charles", "Mike Charles"),
         ("Sierra Mike India Tango Hotle", "Smith"),
         ("I think that you should really know that by now", None),
+        ("M C P H E E", "McPhee"),
     ],
 )
 def test_a_name_is_the_letters_that_spell_it(text: str, name: str | None) -> None:
