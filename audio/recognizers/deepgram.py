@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from audio.agreement import LocalAgreement
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ
+from audio.recognizers import SAMPLE_RATE_HZ, ExpectedSpeech
 from audio.recognizers.decoding.unsettled_audio import UnsettledAudio
 from audio.recognizers.dialogue import DialogueError, Messages
 from audio.recognizers.streamed import StreamedRecognizer
@@ -26,6 +26,12 @@ _CLOSE = json.dumps({"type": "CloseStream"})
 _ROUNDING_SAMPLES = SAMPLE_RATE_HZ // 100
 """Resolution of Deepgram's times."""
 _MAX_LAG_SAMPLES = 20 * SAMPLE_RATE_HZ
+_KEYTERM_MODELS = ("nova-3",)
+"""Beginnings of the names of models that take key terms; others refuse the connection."""
+_MAX_KEYTERMS, _MAX_KEYTERM_CHARACTERS = 100, 1_000
+"""Bounds of the key terms of a connection. Deepgram recommends 100 at most, and refuses over 500 tokens; rare
+names have a token for two characters or more.
+"""
 
 
 @dataclass(eq=False)
@@ -33,9 +39,9 @@ class DeepgramRecognizer(StreamedRecognizer):
     """Deepgram's first streaming API. Arguments not listed: see HostedServer.
 
     Args:
-        model: Deepgram's model name.
+        model: Deepgram's model name. Models from nova-3 on favour the phrases of a call, too.
         language: a code such as "en", or "multi".
-        keyterms: words to favour, for models from nova-3 on.
+        keyterms: words to favour in all calls, for models from nova-3 on.
         parameters: further query parameters, such as { numerals = "true" }.
         timeout_s: wait for the answer to `Finalize`; then the interim results count.
     """
@@ -50,9 +56,10 @@ class DeepgramRecognizer(StreamedRecognizer):
     parameters: dict[str, str] = field(default_factory=dict)
 
     closing_messages: ClassVar[tuple[str, ...]] = (_CLOSE,)
+    takes_expected: ClassVar[bool] = True
 
-    def path(self) -> str:
-        """Return the path of the connection, with its query."""
+    def path(self, expected: ExpectedSpeech) -> str:
+        """Return the path of a connection, with its query."""
         fixed = {
             "encoding": "linear16",
             "sample_rate": SAMPLE_RATE_HZ,
@@ -60,8 +67,19 @@ class DeepgramRecognizer(StreamedRecognizer):
             "interim_results": "true",
         }
         chosen = {"model": self.model, "language": self.language, "punctuate": "true", "endpointing": "false"}
-        terms = [("keyterm", term) for term in self.keyterms]
+        terms = [("keyterm", term) for term in self._keyterms(expected)]
         return f"listen?{urlencode([*(chosen | self.parameters | fixed).items(), *terms])}"
+
+    def _keyterms(self, expected: ExpectedSpeech) -> list[str]:
+        """Return the key terms of all calls, then those of this one as far as the bounds allow."""
+        terms = list(self.keyterms)
+        if not self.model.startswith(_KEYTERM_MODELS):
+            return terms
+        for term in (*expected.phrases, *expected.words):
+            characters = sum(map(len, terms)) + len(term)
+            if len(terms) < _MAX_KEYTERMS and characters <= _MAX_KEYTERM_CHARACTERS and term not in terms:
+                terms.append(term)
+        return terms
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the headers of the handshake."""

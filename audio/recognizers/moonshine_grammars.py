@@ -86,8 +86,12 @@ was were be are out look don can will would there here her him hard call me my l
 """Words of a free transcript that are no part of an address: fillers, and mishearings of "at" and "dot com".
 """
 _SPELLED = (*string.ascii_lowercase, *string.digits, *NUMBERS, *_REPEATS, *_ALPHABET.split())
+_REFUSALS = ("", "No, ", "No. ", "No ", "No, it's ", "It's ", "no, ")
+_REFUSED = re.compile(r"\W*(?:no|nope|oh|not|yo)\b", re.I)
 _SPELLED_DOMAIN = re.compile(r"(?:\bat|@)\b.*\b[a-z]\b\W+\b[a-z]\b.*\b(?:dot|\.)", re.I)
 """Pattern of a free transcript with letters between "at" and "dot"."""
+_NEAR_EXAMPLE = 0.8
+"""Minimum similarity of a word and the word of the alphabet that it probably is."""
 _NEAR_PROVIDER = 0.6
 """Minimum similarity of a word and the provider that it probably is."""
 _AROUND = ("no", "it's", "it is", "not", "with", "with a", "capital", "and then")
@@ -100,7 +104,8 @@ grammar. Of other words, "no" comes closest to a digit, with 6.4 nats and three 
 
 BY_WORDS_A_TOKEN = 1.5
 """The same allowance for each token if the free transcript has words of the spelling alphabet: only spelling
-explains such words.
+explains such words. Also for the correction of one letter: of 78 in synthetic voices 64 are within it, and
+the nearest of 48 other answers that begin with "no" is 4 nats away.
 """
 
 
@@ -130,6 +135,25 @@ def spelling_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     return _grammar((*words, *string.digits), (*string.ascii_letters, *_DOMAINS), vocabulary)
 
 
+def correction_grammar(vocabulary: Sequence[bytes]) -> Grammar:
+    """Return the grammar of "No, B as in boy": one letter, and a word that begins with it."""
+    numbers = numbers_of(vocabulary)
+    examples = sorted({*_EXAMPLES.split(), *_ALPHABET.split()})
+    letters = [
+        f"{letter} as in {word}"
+        for example in examples
+        for letter in (example[0], example[0].upper())
+        for word in {example, example.title()}
+    ]
+    sentences = [tokens_of(no + letter, numbers) for no in _REFUSALS for letter in letters]
+    return Grammar([Part(sentences)], (), END, one=True)
+
+
+def may_correct(text: str) -> bool:
+    """Return True if a free transcript begins as a refusal does, or what recognizers make of it."""
+    return _REFUSED.match(text) is not None
+
+
 def alphabet_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     """Return the grammar of spelling by the words of the alphabet, with digits, signs and domains.
 
@@ -146,8 +170,9 @@ def spells_by_letters(text: str) -> bool:
 
 
 def spells_by_words(text: str) -> bool:
-    """Return True if a free transcript of spelling has words of the alphabet."""
-    return not set(_ALPHABET.split()).isdisjoint(re.findall(r"[a-z]+(?:-ray)?", text.lower()))
+    """Return True if a free transcript of spelling has words of the alphabet, or nearly: "uniforms"."""
+    words = re.findall(r"[a-z]+(?:-ray)?", text.lower())
+    return any(get_close_matches(word, _ALPHABET.split(), 1, _NEAR_EXAMPLE) for word in words)
 
 
 class EmailGrammars:

@@ -38,9 +38,11 @@ from audio.recognizers.moonshine_grammars import (
     LIKELY_A_TOKEN,
     EmailGrammars,
     alphabet_grammar,
+    correction_grammar,
     digit_grammar,
     digits_grammar,
     is_likely,
+    may_correct,
     spelling_grammar,
     spelling_prior,
     spells_by_letters,
@@ -67,6 +69,8 @@ _ONE_WORD_S = 0.5
 """Loud audio up to this length is one word of a number. If several words counted, a model that takes the end
 of one for another ("Three, three.", less likely by 2.2 to 2.7 nats) would prevail.
 """
+_BARE_NO_S = 0.7
+"""Loud audio up to this length is no more than a "no"."""
 _WORDLESS = ("you", "")
 """Transcripts that the model, like Whisper, gives silence and steady noise. No turn consists of
 that word alone.
@@ -98,6 +102,23 @@ class Transcription:
     tokens: list[int]
     confidence: float
     complete: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A form that a transcript may be held to.
+
+    Attributes:
+        grammar: of the form.
+        a_token: nats that it may cost a token; see `is_likely`.
+        prior: rating of spelled letters; None for none.
+        by_words: it is spelling by words of the alphabet, and a transcript without one is none.
+    """
+
+    grammar: Grammar
+    a_token: float = LIKELY_A_TOKEN
+    prior: SpellingPrior | None = None
+    by_words: bool = False
 
 
 class LoadedModel:
@@ -141,6 +162,10 @@ class LoadedModel:
     @cached_property
     def _emails(self) -> EmailGrammars:
         return EmailGrammars(self.vocabulary, self._words)
+
+    @cached_property
+    def _correction(self) -> Grammar:
+        return correction_grammar(self.vocabulary)
 
     @cached_property
     def _prior(self) -> SpellingPrior:
@@ -197,41 +222,40 @@ class LoadedModel:
             )
         finish_search(search, candidates, steps, max_tokens, abandoned)
         best = search.best
-        prior = self._prior if flush is not None and flush.spelling else None
-        for grammar, a_token in self._grammars_in(sound, flush, best):
-            if abandoned.is_set() or (prior is None and grammar.allows(best.tokens[1:])):
+        for form in self._forms_in(sound, flush, best):
+            if abandoned.is_set() or (form.prior is None and form.grammar.allows(best.tokens[1:])):
                 break
-            held = BeamSearch(BEGIN, END, grammar=grammar, prior=prior)
-            candidates = DraftCandidates(self.network, known, [BEGIN], grammar.tokens)
+            held = BeamSearch(BEGIN, END, grammar=form.grammar, prior=form.prior)
+            candidates = DraftCandidates(self.network, known, [BEGIN], form.grammar.tokens)
             finish_search(held, candidates, 0, max_tokens, abandoned)
-            if is_likely(held.best, best, a_token):
+            # numbers alone are in the grammar of the alphabet's words, too: "9." for "No, C as in Charlie"
+            lost = form.by_words and not spells_by_words(self.text(list(held.best.tokens[1:-1])))
+            if not lost and is_likely(held.best, best, form.a_token):
                 best = held.best
                 break
         tokens = best.tokens[1:]
         confidence = float(np.exp(best.logarithm / len(tokens)))
         return Transcription([token for token in tokens if token != END], confidence, complete)
 
-    def _grammars_in(
-        self, sound: Samples, flush: Flush | None, free: Beginning
-    ) -> list[tuple[Grammar, float]]:
-        """Return the grammars that a flush expects in audio of this length, the likeliest first, each with
-        the nats that it may cost a token.
-        """
+    def _forms_in(self, sound: Samples, flush: Flush | None, free: Beginning) -> list[_Form]:
+        """Return the forms that a flush expects in audio of this length, the likeliest first."""
         if flush is None or not flush.is_special:
             return []
         if not flush.spelling:
-            return [(self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits, LIKELY_A_TOKEN)]
+            return [_Form(self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits)]
         text = self.text(list(free.tokens[1:]))
-        grammars = []
-        if flush.spelling == "letters" or spells_by_letters(text):
-            grammars.append((self._spelling, LIKELY_A_TOKEN))
-        if flush.spelling == "email":
-            grammars.insert(0, (self._emails.of(text), LIKELY_A_TOKEN))
+        forms = []
+        if flush.spelling == "letters" and loud_s(sound) > _BARE_NO_S and may_correct(text):
+            forms.append(_Form(self._correction, BY_WORDS_A_TOKEN))
         if spells_by_words(text):
-            grammars.insert(0, (self._alphabet, BY_WORDS_A_TOKEN))
             if flush.spelling == "email":
-                grammars.insert(0, (self._emails.by_words(text), BY_WORDS_A_TOKEN))
-        return grammars
+                forms.append(_Form(self._emails.by_words(text), BY_WORDS_A_TOKEN, self._prior, by_words=True))
+            forms.append(_Form(self._alphabet, BY_WORDS_A_TOKEN, self._prior, by_words=True))
+        if flush.spelling == "email":
+            forms.append(_Form(self._emails.of(text), prior=self._prior))
+        if flush.spelling == "letters" or spells_by_letters(text):
+            forms.append(_Form(self._spelling, prior=self._prior))
+        return forms
 
     def text(self, tokens: list[int]) -> str:
         """Return the text of `tokens`; "" for the typical transcripts of wordless audio."""

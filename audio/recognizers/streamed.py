@@ -21,7 +21,15 @@ from websockets.exceptions import ConnectionClosed
 from audio.hosted.server import HostedServer, describe_error, retry_wait_s
 from audio.hosted.websocket import ConnectionLost, close_websocket, open_websocket
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError, in_pieces
+from audio.recognizers import (
+    NOTHING_EXPECTED,
+    SAMPLE_RATE_HZ,
+    ExpectedSpeech,
+    Flush,
+    Hypothesis,
+    RecognizerError,
+    in_pieces,
+)
 from audio.recognizers.dialogue import Dialogue, DialogueError, Messages
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 
@@ -37,11 +45,13 @@ class StreamedRecognizer(HostedServer):
     """A recognizer behind a WebSocket.
 
     Attributes:
+        takes_expected: True if `path` has the phrases of a call.
         closing_messages: last messages of the protocol.
         idle_timeout_s: idle time after which `Dialogue.on_timeout` is called.
     """
 
     failure: ClassVar[type[Exception]] = RecognizerError
+    takes_expected: ClassVar[bool] = False
     closing_messages: ClassVar[tuple[str, ...]] = ()
     idle_timeout_s: ClassVar[float] = 4.0
 
@@ -52,8 +62,8 @@ class StreamedRecognizer(HostedServer):
         self._closing: set[asyncio.Task[None]] = set()
 
     @abstractmethod
-    def path(self) -> str:
-        """Return the path of the connection below the server's address, with its query."""
+    def path(self, expected: ExpectedSpeech) -> str:
+        """Return the path of a connection below the server's address, with its query."""
 
     @abstractmethod
     def headers(self, key: str) -> dict[str, str]:
@@ -73,7 +83,7 @@ class StreamedRecognizer(HostedServer):
             return
         headers = self.headers(self.key())
         try:
-            connection = await open_websocket(self, self.path(), headers)
+            connection = await open_websocket(self, self.path(NOTHING_EXPECTED), headers)
         except ConnectionLost as lost:
             raise self.failed(str(lost)) from lost
         await close_websocket(connection, *self.closing_messages)
@@ -86,11 +96,14 @@ class StreamedRecognizer(HostedServer):
             connection.transport.abort()
         await asyncio.gather(*self._closing, return_exceptions=True)
 
-    async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+    async def recognize(
+        self, sound: AsyncIterator[Samples | Flush], expected: ExpectedSpeech = NOTHING_EXPECTED
+    ) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance.
 
         Args:
             sound: audio and flushes.
+            expected: knowledge of it.
 
         Yields:
             Hypotheses; see `Recognizer`.
@@ -101,7 +114,7 @@ class StreamedRecognizer(HostedServer):
         if self._headers is None:
             raise self.failed("not started, or closed")
         async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _MAX_WAITING_PIECES) as ahead:
-            utterance = _Utterance(self.dialogue(), ahead)
+            utterance = _Utterance(self.dialogue(), ahead, expected)
             failures = 0
             while not utterance.over:
                 before = utterance.dialogue.settled_samples
@@ -131,7 +144,7 @@ class StreamedRecognizer(HostedServer):
                 return
         if self._headers is None:
             raise self.failed("closed")
-        connection = await open_websocket(self, self.path(), self._headers)
+        connection = await open_websocket(self, self.path(utterance.expected), self._headers)
         self._open.add(connection)
         try:
             async with aclosing(utterance.run(connection, self.idle_timeout_s, self.timeout_s)) as hypotheses:
@@ -158,8 +171,11 @@ class _Utterance:
     over: its audio has ended, and its last hypothesis was yielded.
     """
 
-    def __init__(self, dialogue: Dialogue, ahead: LookAheadBuffer[Samples | Flush]) -> None:
+    def __init__(
+        self, dialogue: Dialogue, ahead: LookAheadBuffer[Samples | Flush], expected: ExpectedSpeech
+    ) -> None:
         self.dialogue = dialogue
+        self.expected = expected
         self.over = False
         self._ahead = ahead
         self._flush_requested = False

@@ -14,6 +14,7 @@ from typing import Any
 
 from audio.hosted.server import bearer
 from audio.pcm import Samples
+from audio.recognizers import ExpectedSpeech
 from audio.recognizers.decoding.unsettled_audio import UnsettledAudio
 from audio.recognizers.dialogue import DialogueError, Messages
 from audio.recognizers.streamed import StreamedRecognizer
@@ -32,8 +33,8 @@ class VllmRecognizer(StreamedRecognizer):
     api_key_env: str = ""
     model: str = "mistralai/Voxtral-Mini-4B-Realtime-2602"
 
-    def path(self) -> str:
-        """Return the path of the connection."""
+    def path(self, expected: ExpectedSpeech) -> str:
+        """Return the path of a connection."""
         return "realtime"
 
     def headers(self, key: str) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """E-mail addresses, names and telephone numbers, captured from synthetic voices.
 
-python tests/bench/captured_values.py ENGINE=VOICE... [--speed=0.9] [--show]
+python tests/bench/captured_values.py ENGINE=VOICE... [--speed=0.9] [--values=FILE] [--show]
 
-ENGINE is espeak, piper-english (a file) or kokoro.
+ENGINE is espeak, piper-english (a file) or kokoro. FILE is a JSON list of kinds ("e-mail", "name", "number")
+and values, in place of the bench's own. Every second name is said before it is spelled.
 
 Each value is said by one of the voices, at the speed at which people dictate, understood by the demo's
 recognizer as it is in calls (decoded whole, without turn detection) and given to the dialogue of its
@@ -14,12 +15,14 @@ at once, and after at most one correction.
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from itertools import cycle, product
+from pathlib import Path
 
 import numpy as np
 
@@ -54,6 +57,9 @@ NAMES = [
 ]  # fmt: skip
 
 
+SPOKEN_SIGNS = {".": " dot ", "_": " underscore ", "-": " dash ", "'": " apostrophe ", " ": " space "}
+
+
 def values() -> list[tuple[str, str]]:
     """Return 100 values, each with its kind."""
     chance = np.random.default_rng(7)
@@ -66,15 +72,20 @@ def values() -> list[tuple[str, str]]:
     ]
 
 
-def first_words(kind: str, value: str) -> str:
-    """Return the caller's answer to the question."""
+def values_in(file: Path) -> list[tuple[str, str]]:
+    """Return the values of a file, each with its kind."""
+    return [(kind, value) for kind, value in json.loads(file.read_text())]
+
+
+def first_words(kind: str, value: str, said_before: bool) -> str:
+    """Return the caller's answer to the question. said_before: a name is said before it is spelled."""
     if kind == "e-mail":
-        signs = {".": " dot ", "_": " underscore ", "@": " at "}
         local, _, domain = value.partition("@")
-        said = "".join(f" {one} " if one.isdigit() else signs.get(one, one) for one in local)
+        said = "".join(f" {one} " if one.isdigit() else SPOKEN_SIGNS.get(one, one) for one in local)
         return f"{said} at {spoken_domain(domain)}"
     if kind == "name":
-        return ", ".join(value.upper())
+        letters = ", ".join(SPOKEN_SIGNS.get(one, one).strip() for one in value.upper())
+        return f"{value}. {letters}" if said_before else letters
     return in_groups(value)
 
 
@@ -119,8 +130,7 @@ def spelled(kind: str, value: str) -> str:
     if kind == "number":
         return in_groups(value)
     local, _, domain = value.lower().partition("@")
-    signs = {".": "dot", "_": "underscore"}
-    words = " ".join(example(one) if one.isalpha() else signs.get(one, one) for one in local)
+    words = " ".join(example(one) if one.isalpha() else SPOKEN_SIGNS.get(one, one).strip() for one in local)
     return f"{words} at {spoken_domain(domain)}" if domain else words
 
 
@@ -133,11 +143,13 @@ class Caller:
         self._recognizer, self._voice, self._speed = recognizer, voice, speed
         self._task, self._show = task, show
 
-    async def capture(self, kind: str, value: str) -> int | None:
-        """Return the corrections that the value took, None if it was not captured."""
+    async def capture(self, kind: str, value: str, said_before: bool) -> int | None:
+        """Return the corrections that the value took, None if it was not captured. The case of letters does
+        not count.
+        """
         dialogue: Dialogue[str] = Dialogue(self._task, NOW)
         step: Ask | Captured[str] = dialogue.begin()
-        words = first_words(kind, value)
+        words = first_words(kind, value, said_before)
         corrections = 0
         while isinstance(step, Ask) and corrections < 3:
             step = dialogue.on_words(await self._understood(words, step, kind))
@@ -146,17 +158,20 @@ class Caller:
             if isinstance(step, Captured):
                 break
             read = dialogue.value
-            if read == value:
+            if read is not None and read.lower() == value.lower():
                 return corrections
             corrections += words != "No."
             words = spelled(kind, value) if read is None else correction(kind, value, read)
         return None
 
-    async def _understood(self, words: str, asked: Ask, kind: str) -> str:
+    async def spoken(self, words: str) -> Samples:
+        """Return words as the voice says them, at the recognizer's rate."""
         async with aclosing(speak_with(self._voice, words, VoiceSettings(speed=self._speed))) as speeches:
-            spoken = np.concatenate([speech.samples async for speech in speeches])
-        sound = resample(spoken, self._voice.rate_hz, SAMPLE_RATE_HZ)
-        sound = np.pad(sound, round(PAUSE_S * SAMPLE_RATE_HZ))
+            samples = np.concatenate([speech.samples async for speech in speeches])
+        return resample(samples, self._voice.rate_hz, SAMPLE_RATE_HZ)
+
+    async def _understood(self, words: str, asked: Ask, kind: str) -> str:
+        sound = np.pad(await self.spoken(words), round(PAUSE_S * SAMPLE_RATE_HZ))
         number = kind == "number" and asked.dictated
 
         async def utterance() -> AsyncIterator[Samples | Flush]:
@@ -174,8 +189,8 @@ class Caller:
         return text
 
 
-async def main(voices: Sequence[str], speed: float, show: bool) -> None:
-    """Print a line for each engine and kind."""
+async def main(voices: Sequence[str], speed: float, show: bool, asked: Sequence[tuple[str, str]]) -> None:
+    """Print a line for each engine and kind. asked: the values, each with its kind."""
     recognizer = MoonshineRecognizer()
     await recognizer.start()
     synthesizers = [build(voice) for voice in voices]
@@ -188,10 +203,10 @@ async def main(voices: Sequence[str], speed: float, show: bool) -> None:
     }
     counts: Counter[tuple[str, str, int | None]] = Counter()
     engines = [voice.partition("=")[0] for voice in voices]
-    for (kind, value), synthesizer, engine in zip(
-        values(), cycle(synthesizers), cycle(engines), strict=False
-    ):
-        took = await Caller(recognizer, synthesizer, speed, tasks[kind], show).capture(kind, value)
+    voiced = zip(asked, cycle(synthesizers), cycle(engines), strict=False)
+    for at, ((kind, value), synthesizer, engine) in enumerate(voiced):
+        caller = Caller(recognizer, synthesizer, speed, tasks[kind], show)
+        took = await caller.capture(kind, value, said_before=at // len(voices) % 2 == 1)
         counts[engine, kind, took] += 1
         if show:
             print(f"{kind} {value}: {'not captured' if took is None else f'after {took} corrections'}")
@@ -227,4 +242,6 @@ def told(kind: str, counts: dict[int | None, int] | Counter[int | None]) -> None
 if __name__ == "__main__":
     speeds = [float(one.partition("=")[2]) for one in sys.argv[1:] if one.startswith("--speed=")]
     chosen = [one for one in sys.argv[1:] if "=" in one and not one.startswith("--")]
-    asyncio.run(main(chosen, speeds[0] if speeds else 1.0, "--show" in sys.argv))
+    files = [Path(one.partition("=")[2]) for one in sys.argv[1:] if one.startswith("--values=")]
+    drawn = values_in(files[0]) if files else values()
+    asyncio.run(main(chosen, speeds[0] if speeds else 1.0, "--show" in sys.argv, drawn))

@@ -250,6 +250,33 @@ class WorkerPool:
                 raise answer
         return given
 
+    async def find(self, service: str, asked: Any, wait_s: float) -> int | None:
+        """Return the first worker whose answer is true; None once none can be, or after `wait_s`.
+
+        A worker that does not answer delays only what no other one has.
+        """
+        asking = [
+            asyncio.ensure_future(self._answer_of(number, service, asked))
+            for number in range(len(self._workers))
+        ]
+        try:
+            for answered in asyncio.as_completed(asking, timeout=wait_s):
+                number, answer = await answered
+                if answer:
+                    return number
+        except TimeoutError:
+            pass
+        finally:
+            for one in asking:
+                one.cancel()
+        return None
+
+    async def _answer_of(self, number: int, service: str, asked: Any) -> tuple[int, Any]:
+        """Return a worker's number and answer, None if it died."""
+        with suppress(RpcError):
+            return number, await self._ask(self._workers[number].child, service, asked, False)
+        return number, None
+
     async def stream(
         self, number: int, service: str, asked: Any, items: AsyncIterator[Any]
     ) -> AsyncGenerator[Any, None]:

@@ -88,6 +88,8 @@ TROUBLES_S = 0.5
 """Timeout of a worker's report of its problems."""
 ANSWER_S = 2.0
 """Timeout of a worker's metrics; without an answer its previous ones are used."""
+FIND_PHONE_CALL_S = 1.0
+"""Longest wait for the worker that has a phone call. While a worker hangs, new named calls wait as long."""
 
 
 class Workers:
@@ -264,7 +266,7 @@ class Workers:
         self, asked: CallAsked, messages: AsyncIterator[FromClient]
     ) -> AsyncGenerator[Relayed, None]:
         """Attach to a call of one of the workers: see `WholeServer`."""
-        relayed = self._relay("has_call", "sideband", asked, messages)
+        relayed = self._relay("has_call", "sideband", asked, messages, ANSWER_S)
         # a tuple as the default of `anext` is a SystemError before Python 3.12.9 (gh-128078)
         first = await anext(relayed, None)
         yield not_found(asked.call_id) if first is None else first
@@ -273,18 +275,18 @@ class Workers:
 
     def phone_stream(self, name: str, messages: AsyncIterator[FromClient]) -> AsyncGenerator[Any, None]:
         """Continue a phone call of one of the workers: see `WholeServer`."""
-        return self._relay("has_phone_call", "phone_stream", name, messages)
+        return self._relay("has_phone_call", "phone_stream", name, messages, FIND_PHONE_CALL_S)
 
     async def _relay(
-        self, has: str, service: str, asked: Any, messages: AsyncIterator[FromClient]
+        self, has: str, service: str, asked: Any, messages: AsyncIterator[FromClient], wait_s: float
     ) -> AsyncGenerator[Any, None]:
         """Relay a stream of this service to the worker whose service `has` returns True. Empty if there is
         none.
         """
-        having = [worker for worker, has_it in (await self.pool.ask(has, asked, ANSWER_S)).items() if has_it]
-        if not having:
+        having = await self.pool.find(has, asked, wait_s)
+        if having is None:
             return
-        async with aclosing(self.pool.stream(having[0], service, asked, messages)) as values:
+        async with aclosing(self.pool.stream(having, service, asked, messages)) as values:
             async for value in values:
                 yield value
 

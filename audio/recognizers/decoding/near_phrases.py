@@ -60,9 +60,10 @@ class NearPhrases:
 
     def _near(self, letters: str, window: Sequence[str]) -> str | None:
         """Return the phrase that these letters nearly are. window: their words."""
-        if letters in self._phrases:
+        common = all(self._is_common(_bare(word)) for word in window)
+        if letters in self._phrases and not (common and len(window) == 1):  # "may" is not always "May"
             return self._phrases[letters]
-        if all(self._is_common(_bare(word)) for word in window):
+        if common:
             return None
         near = [
             (ratio, phrase)

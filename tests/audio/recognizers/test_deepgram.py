@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sounds import chunks, recognized, voice_like
 from streamed_speech import KEY, Deepgram, serving
 
 from audio.pcm import Samples
-from audio.recognizers import Flush
+from audio.recognizers import ExpectedSpeech, Flush
 from audio.recognizers.deepgram import DeepgramDialogue, DeepgramRecognizer
 from audio.recognizers.dialogue import DialogueError
 
@@ -51,6 +52,35 @@ async def test_the_handshake_says_what_is_wanted(server: Deepgram) -> None:
     assert {("model", "nova-3"), ("language", "de"), ("numerals", "true")} <= set(query)
     assert {("encoding", "linear16"), ("sample_rate", "16000"), ("interim_results", "true")} <= set(query)
     assert [value for name, value in query if name == "keyterm"] == ["Roma", "Zum Ochsen"]
+
+
+def keyterms(server: Deepgram) -> list[str]:
+    """Return the key terms of the newest connection."""
+    return [value for name, value in server.handshakes[-1]["query"] if name == "keyterm"]
+
+
+async def test_the_phrases_of_a_call_are_key_terms_after_those_of_all_calls(server: Deepgram) -> None:
+    recognizer = await started(server, keyterms=("Roma",))
+    expected = ExpectedSpeech(phrases=("Zintara", "Roma"), words=("Ochsen",))
+    async with aclosing(recognizer.recognize(chunks(SOUND, Flush()), expected)) as hypotheses:
+        assert [one async for one in hypotheses][-1].settled
+    assert keyterms(server) == ["Roma", "Zintara", "Ochsen"]
+    await recognized(recognizer, chunks(SOUND, Flush()))
+    assert keyterms(server) == ["Roma"]
+
+
+def test_more_phrases_than_deepgram_takes_are_left_out() -> None:
+    recognizer = DeepgramRecognizer("ws://127.0.0.1:1")
+    for length in (3, 400):
+        phrases = tuple(f"{at:0{length}}" for at in range(150))
+        query = parse_qsl(urlsplit(recognizer.path(ExpectedSpeech(phrases=phrases))).query)
+        terms = [value for name, value in query if name == "keyterm"]
+        assert tuple(terms) == phrases[: {3: 100, 400: 2}[length]]
+
+
+def test_an_older_model_gets_no_phrases_of_a_call() -> None:
+    recognizer = DeepgramRecognizer("ws://127.0.0.1:1", model="nova-2")
+    assert "keyterm" not in recognizer.path(ExpectedSpeech(phrases=("Zintara",)))
 
 
 async def test_a_flush_asks_for_the_rest_and_the_end_says_goodbye(server: Deepgram) -> None:

@@ -491,6 +491,17 @@ async def test_letters_are_heard_where_spelling_is_expected(model: LoadedModel) 
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+@pytest.mark.parametrize("letter", ["Q as in Quebec", "W as in Whiskey"])
+async def test_a_letter_with_its_example_is_heard_in_a_correction(model: LoadedModel, letter: str) -> None:
+    sound = await said(f"No, {letter}")
+    free, held = (
+        model.open()(sound, "", Event(), flush)[0].text for flush in (Flush(), Flush(spelling="letters"))
+    )
+    assert words_of(free)[1:] != words_of(letter)
+    assert words_of(held)[1:] == words_of(letter)
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
 async def test_an_address_is_heard_where_one_is_expected(model: LoadedModel) -> None:
     sound = await said("Help desk at gmail dot com")
     free, held = (
@@ -511,6 +522,7 @@ async def test_an_address_is_heard_where_one_is_expected(model: LoadedModel) -> 
         "No.",
         "I'm not sure.",
         "Why do you ask?",
+        "No, that's not right.",
     ],
 )
 async def test_other_words_stay_what_they_are_where_digits_or_letters_are_expected(

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from audio.recognizers import Spelling
 from voiceagent.agents.capture.choices import answer_of
+from voiceagent.agents.capture.symbols import symbols_of
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.moment import asks_for_moment
@@ -51,6 +52,7 @@ class Dialogue(Generic[T]):
         self._task, self._now = task, now
         self._value: T | None = None  # read back, and not confirmed yet
         self._open: T | None = None  # whole, unless more of it follows
+        self._refused_values: set[T] = set()
         self._draft = self._keys = ""
         self._asked = task.question
         self._rounds = self._silences = self.corrections = 0
@@ -123,7 +125,7 @@ class Dialogue(Generic[T]):
         if self._open is not None:
             return self._listen()
         if heard.value is not None:
-            return self._read_back(heard.value)
+            return self._on_refused_again(heard.value) or self._read_back(heard.value)
         if grown:
             self._asked = heard.prompt or self._asked
             return self._ask(heard.prompt) if heard.prompt else self._listen()
@@ -140,19 +142,38 @@ class Dialogue(Generic[T]):
             return Captured(self._value)
         rest = text if answer is None else answer[1]
         corrected = self._task.correct(self._value, _after_no(text, self._now) if answer else rest, self._now)
-        if corrected is not None and corrected != self._value:
+        if corrected is not None and corrected != self._value and corrected not in self._refused_values:
             self.corrections += 1
+            self._refused_values.add(self._value)
             return self._read_back(corrected) if self._counted() else Captured(None)
-        if answer is None:
+        if answer is None and not self._has_example(text):
             return self._ask(self._now.words.prompts.yes_or_no) if self._counted() else Captured(None)
         return self._refused()
 
+    def _has_example(self, text: str) -> bool:
+        """Return True for a letter with an example: it refuses a value wherever it belongs, although the
+        "no" before it may be misheard.
+        """
+        return any(symbol.sure for symbol in symbols_of(text, self._now.language))
+
     def _refused(self) -> Ask | Captured[T]:
         """Forget the value that was read back, and ask for it again."""
+        assert self._value is not None  # the state of the dialogue
         self.corrections += 1
+        self._refused_values.add(self._value)
         self._value = None
         prompts = self._now.words.prompts
         return self._failed(prompts.spell if self._task.spelled else prompts.again)
+
+    def _on_refused_again(self, value: T) -> Ask | Captured[T] | None:
+        """Ask for another spelling if the caller has refused this value, once: a second time it is right, and
+        was refused by mistake. None if it was not refused.
+        """
+        if value not in self._refused_values:
+            return None
+        self._refused_values.discard(value)
+        prompts = self._now.words.prompts
+        return self._failed(prompts.by_words if self._task.spelled else prompts.again)
 
     def _failed(self, prompt: str) -> Ask | Captured[T]:
         """Ask again for all of it, or give up."""

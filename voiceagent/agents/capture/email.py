@@ -22,7 +22,10 @@ PROVIDERS = (
     "zoho.com", "fastmail.com", "example.com", "orange.fr", "libero.it",
 )  # fmt: skip
 """Domains of large providers, to which a misheard domain is drawn."""
-_NEAR_PROVIDER = 0.8
+_NEAR_PROVIDER, _NEAR_CORRECTED = 0.8, 0.7
+"""Minimum similarity of a misheard domain and that of a provider; of one that the caller said again, as most
+that recognizers get wrong twice are letters: "gmx".
+"""
 _ADDRESS = re.compile(
     r"[a-z0-9ß-ÿ_+](?:[a-z0-9ß-ÿ_+.'/-]*[a-z0-9ß-ÿ_+-])?@(?:[a-z0-9ß-ÿ](?:[a-z0-9ß-ÿ-]*[a-z0-9ß-ÿ])?\.)+[a-z]{2,24}"
 )
@@ -35,8 +38,16 @@ _MISHEARD = (
     (re.compile(r"\bnot\b", re.I), "dot"),
     (re.compile(r"(?<=\w )dart (?!at\b)", re.I), "dot "),
     (re.compile(r"\bdot (?:come|calm)\b", re.I), "dot com"),
+    (re.compile(r"\bdot(com?|org|net)\b", re.I), r"dot \1"),
+    (re.compile(r"\b(?:at )?(?:a|e|eye|i)[ -]cloud\b", re.I), "at icloud"),
+    (
+        re.compile(rf"\bat({'|'.join(sorted({one.partition('.')[0] for one in PROVIDERS}))})\b", re.I),
+        r"at \1",
+    ),
+    (re.compile(r"\btoo?,? (?=at\b)", re.I), "2 "),
+    (re.compile(r"\bfor,? (?=at\b)", re.I), "4 "),
     (re.compile(r"\bout look\b", re.I), "outlook"),
-    (re.compile(r"\bat (?:g|gee|e)[ -]?mail\b", re.I), "at gmail"),
+    (re.compile(r"\b(?:at (?:g|gee|e)[ -]?|edge ?)mail\b", re.I), "at gmail"),
     (re.compile(r"\b(?:hot|heart|hard) ?mail\b", re.I), "hotmail"),
     # "t dot baker" is written as an initial; letters that are spelled follow each other
     (re.compile(r"(?<![\w.] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
@@ -100,7 +111,7 @@ class Email(Task[str]):
         if at_sign and local and domain:
             return self._valid(f"{local}@{nearest_domain(domain)}")
         if at_sign:
-            return self._valid(f"{own_local}@{nearest_domain(domain)}")
+            return self._valid(f"{own_local}@{_corrected_domain(domain, own_domain)}")
         if symbols and symbols[0] == Symbol("sign", "."):
             return self._valid(f"{own_local}@{_with_ending(own_domain, joined(symbols)[1:])}")
         provider = _provider(local)
@@ -162,6 +173,14 @@ def _parted(symbols: Sequence[Symbol]) -> tuple[str, str, str]:
     address = "".join(symbol.text.replace("'", "") for symbol in _without_fillers(symbols))
     local, at_sign, domain = address.rpartition("@") if "@" in address else (address, "", "")
     return local.rpartition("@")[2].strip("."), at_sign, domain.strip(".-")
+
+
+def _corrected_domain(domain: str, refused: str) -> str:
+    """Return the domain that a caller gives in place of a refused one."""
+    others = [one for one in PROVIDERS if one != refused]
+    near = get_close_matches(domain, others, 1, _NEAR_CORRECTED)
+    same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
+    return near[0] if same_ending and domain not in PROVIDERS else nearest_domain(domain)
 
 
 def nearest_domain(domain: str) -> str:

@@ -27,6 +27,7 @@ class Prompts:
     confirm: str
     again: str
     spell: str
+    by_words: str
     domain: str
     more: str
     unclear: str
@@ -82,7 +83,7 @@ _ENGLISH = CaptureLanguage(
         "ell=l em=m en=n oh=o pee=p pea=p cue=q queue=q are=r ar=r ess=s es=s tea=t tee=t you=u vee=v we=v "
         "ex=x why=y wye=y zee=z zed=z double_you=w double_u=w peas=p beat=b"
     ),
-    examples=_phrases("as in, is in, like in, like, for, from, as"),
+    examples=_phrases("as in, is in, as an, as and, is an, like in, like, for, from, as"),
     repeats={"double": 2, "triple": 3},
     capitals=frozenset(("capital", "uppercase", "lowercase", "upper", "lower", "case", "letter", "small")),
     openings=_phrases(
@@ -136,6 +137,7 @@ _ENGLISH = CaptureLanguage(
         "I have {}. Is that right?",
         "Sorry. Please say it once more.",
         "Sorry. Please spell it for me, letter by letter.",
+        "Sorry. Please spell it with a word for each letter, like A as in Alpha.",
         "And what comes after the at sign?",
         "I have {} so far. Please go on.",
         "Sorry, I did not get that. {}",
@@ -200,6 +202,7 @@ _GERMAN = CaptureLanguage(
         "Ich habe {}. Stimmt das?",
         "Entschuldigung. Bitte sagen Sie es noch einmal.",
         "Entschuldigung. Bitte buchstabieren Sie es.",
+        "Entschuldigung. Bitte sagen Sie für jeden Buchstaben ein Wort, wie A wie Anton.",
         "Und was kommt nach dem At-Zeichen?",
         "Bis jetzt habe ich {}. Bitte weiter.",
         "Das habe ich leider nicht verstanden. {}",
@@ -246,6 +249,7 @@ _SPANISH = CaptureLanguage(
         "Tengo {}. ¿Es correcto?",
         "Perdone. Dígalo otra vez, por favor.",
         "Perdone. Deletréelo, por favor.",
+        "Perdone. Diga una palabra por cada letra, como A de Alfa.",
         "¿Y qué va después de la arroba?",
         "Hasta ahora tengo {}. Siga, por favor.",
         "Perdone, no lo he entendido. {}",

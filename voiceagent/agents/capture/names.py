@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -14,6 +15,7 @@ from voiceagent.agents.capture.task import Circumstances, Heard, Task
 
 MAX_WORDS = 5
 """Maximum words of a name: more are a sentence."""
+_INITIAL = re.compile(r"(?<![^\W_])[^\W_]|(?<=\bmc)[^\W_](?=\w\w)")
 _SIMILAR = 0.4
 """Minimum similarity of a misheard name and the letters that spell it."""
 
@@ -112,9 +114,5 @@ def _with_words(words: list[str], new: Sequence[str]) -> str:
 
 
 def _capitalized(name: str) -> str:
-    """Return a name with capital initials, after hyphens and apostrophes too: "O'Hara"."""
-    capital, result = True, ""
-    for character in name:
-        result += character.upper() if capital else character
-        capital = not character.isalnum()
-    return result
+    """Return a name with capital initials, after hyphens, apostrophes and "Mc" too: "O'Hara", "McPhee"."""
+    return _INITIAL.sub(lambda initial: initial[0].upper(), name)

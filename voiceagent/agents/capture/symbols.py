@@ -109,7 +109,7 @@ def _letter_by_example(
     """Return the letter of "B as in boy". The letter before the example may be misheard; its word counts."""
     length = phrase_length_at(tokens, at + 1, words.examples)
     if not length or at + 1 + length >= len(tokens):
-        return _letter_by_misheard_example(tokens, at, words)
+        return _letter_by_example_alone(tokens, at, words) or _letter_by_misheard_example(tokens, at, words)
     letter, example = tokens[at], tokens[at + 1 + length]
     named = letter if len(letter) == 1 else words.letters.get(letter, "")
     weak = len(tokens[at + 1 : at + 1 + length]) == 1  # "for" and "like" have other uses
@@ -118,16 +118,29 @@ def _letter_by_example(
     return [Symbol("letter", words.alphabet.get(example, example[0]), sure=True)], length + 2
 
 
+def _letter_by_example_alone(
+    tokens: Sequence[str], at: int, words: CaptureLanguage
+) -> tuple[list[Symbol], int] | None:
+    """Return the letter of "as in alpha", whose letter before the example was not heard."""
+    length = phrase_length_at(tokens, at, words.examples)
+    letter = words.alphabet.get(tokens[at + length]) if at + length < len(tokens) else None
+    if length < 2 or letter is None:  # "for" and "like" have other uses
+        return None
+    return [Symbol("letter", letter, sure=True)], length + 1
+
+
 def _letter_by_misheard_example(
     tokens: Sequence[str], at: int, words: CaptureLanguage
 ) -> tuple[list[Symbol], int] | None:
-    """Return the letter of "T as in tango" where "as in" was misheard as other short words.
+    """Return the letter of "T as in tango" where "as in" was misheard as other short words, or not heard.
 
     The letter must be that of the example, and the text must end there: in "T M tango kilo" all are spelled.
     """
     named = tokens[at] if len(tokens[at]) == 1 else words.letters.get(tokens[at], "")
     between = tokens[at + 1 : -1]
-    if not named or not 0 < len(between) <= _MAX_MISHEARD or any(len(one) > 4 for one in between):
+    if at + 1 == len(tokens) or (at + 2 == len(tokens) and at > 0 and len(tokens[at - 1]) == 1):
+        return None
+    if not named or len(between) > _MAX_MISHEARD or any(len(one) > 4 for one in between):
         return None
     if words.alphabet.get(tokens[-1]) != named or not all(one.replace("'", "").isalpha() for one in between):
         return None

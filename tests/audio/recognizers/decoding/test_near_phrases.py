@@ -39,6 +39,17 @@ def test_common_words_and_words_farther_away_stay(heard: str) -> None:
     assert NearPhrases(PHRASES, is_common).correct(heard) == heard
 
 
+@pytest.mark.parametrize("heard", ["You may call May, may you?", "May I? mark it, Mark."])
+def test_a_common_word_keeps_the_case_of_its_sentence(heard: str) -> None:
+    phrases = NearPhrases(("May", "mark", "Zyntara"), lambda word: word.lower() in {"may", "mark"})
+    assert phrases.correct(heard) == heard
+
+
+def test_a_phrase_of_common_words_is_written_as_it_is() -> None:
+    phrases = NearPhrases(("Blue Moon",), lambda word: word.lower() in {"blue", "moon"})
+    assert phrases.correct("A blue moon, please.") == "A Blue Moon, please."
+
+
 @given(st.lists(st.sampled_from(sorted(COMMON)), max_size=12))
 def test_a_text_of_common_words_stays(words: list[str]) -> None:
     phrases = NearPhrases(("Zyntara", "Holloway", "Clark"), is_common)

@@ -55,6 +55,26 @@ def test_a_bare_no_asks_to_spell_all_of_it() -> None:
     assert step == ask("Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="email")
 
 
+def test_a_value_that_was_refused_is_not_read_back_at_once_again() -> None:
+    dialogue, step = hold(Name(QUESTION), "Meyer", "No.", "M E Y E R")
+    assert step == ask(
+        "Sorry. Please spell it with a word for each letter, like A as in Alpha.", dictated=True
+    )
+    step = dialogue.on_words("Mike Echo Yankee Echo Romeo")
+    assert isinstance(step, Ask)
+    assert step.text.startswith("I have Meyer")  # said twice, it is right
+
+
+def test_a_correction_does_not_lead_back_to_a_refused_value() -> None:
+    _, step = hold(Email(QUESTION), "dan at gmail dot com", "No, B as in boy.", "No, D as in dog.")
+    assert step == ask("Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="email")
+
+
+def test_a_letter_with_an_example_refuses_although_its_no_was_misheard() -> None:
+    _, step = hold(Email(QUESTION), "dod at gmail dot com", "Noti as in tango.")
+    assert step == ask("Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="email")
+
+
 @pytest.mark.parametrize(
     ("task", "turns", "spelled"),
     [

@@ -67,6 +67,10 @@ VALID_CARD = "4242424242424242"
         ("India, Eco, November, Not, Papa, Echo, at Out look, Not, Com.", "ien.pe@outlook.com"),
         ("Daniel at heart mail not come.", "daniel@hotmail.com"),
         ("Tom Hill at web dot D.", "tomhill@web.de"),
+        ("Victor Romeo 2. Aticloud.com.", "vr2@icloud.com"),
+        ("Victor Romeo at Yahoo Dotco Dot Uk.", "vr@yahoo.co.uk"),
+        ("Alexandria too, at e cloud dot com.", "alexandria2@icloud.com"),
+        ("Sales for at hotmail dotcom.", "sales4@hotmail.com"),
         ("Echo X-ray Uniform Mike at gmail dot com", "exum@gmail.com"),
         ("Tom at e.com", "tom@e.com"),
         ("Mike dot k a r at gmail dot com", "mike.kar@gmail.com"),
@@ -131,6 +135,9 @@ def test_an_email_address_is_found_in_other_languages(now: Circumstances, text: 
     [
         ("dob@gmail.com", "B as in boy", "bob@gmail.com"),
         ("dod@gmail.com", "B as in boy", None),  # there are two letters that it may be
+        ("mark48@gmail.com", "C as in charlie", "marc48@gmail.com"),
+        ("b.short@geeks.de", "at jx dot d e", "b.short@gmx.de"),
+        ("bob@gmail.com", "at gmail dot org", "bob@gmail.org"),
         ("dan@gmail.com", "B as in boy", "ban@gmail.com"),
         ("nike@gmail.com", "it's M as in Mike", "mike@gmail.com"),
         ("bob@gmail.com", "it's dot org", "bob@gmail.org"),
@@ -167,6 +174,7 @@ def test_an_email_address_is_corrected_in_part(address: str, text: str, correcte
         ("Mike Charles", "Mike Charles"),
         ("Sierra Mike India Tango Hotle", "Smith"),
         ("I think that you should really know that by now", None),
+        ("M C P H E E", "McPhee"),
     ],
 )
 def test_a_name_is_the_letters_that_spell_it(text: str, name: str | None) -> None:
@@ -183,9 +191,13 @@ def test_a_name_is_the_letters_that_spell_it(text: str, name: str | None) -> Non
         ("Ana", "double N", "Anna"),
         ("Smidh", "T. M. Tango.", "Smith"),  # "T as in tango", as recognizers write it
         ("Smidh", "T. M. Kilo", "Tmk"),
+        ("Patbirg", "E as in echo", "Patberg"),  # of all places of an E, that which makes a name
+        ("Corpenter", "as an alpha", "Carpenter"),  # "A as in alpha", as recognizers write it
+        ("Corpenter", "it is a alpha", "Carpenter"),
+        ("Ball", "A as in alpha", None),  # no place is likelier than another
     ],
 )
-def test_a_name_is_corrected_in_part(name: str, text: str, corrected: str) -> None:
+def test_a_name_is_corrected_in_part(name: str, text: str, corrected: str | None) -> None:
     assert Name("").correct(name, text, NOW) == corrected
 
 

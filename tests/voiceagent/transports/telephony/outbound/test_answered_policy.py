@@ -83,6 +83,15 @@ def test_a_long_greeting_without_a_question_is_a_recording() -> None:
     assert decided("The lights are blue and the sea is wide, right?", 8.0) == "voicemail"
 
 
+@pytest.mark.parametrize("words", ["Hello.", "Hi.", "Good morning."])
+def test_a_bare_greeting_decides_with_the_silence_after_it(words: str) -> None:
+    """A recording may go on: "Hello. Welcome to the messaging service." """
+    greeting = Greeting().on_voice().on_turn(words, 0.5)
+    assert greeting.kind is None
+    assert greeting.on_silence().kind == "person"
+    assert greeting.on_turn("Please leave a message.", 1.5).kind == "voicemail"
+
+
 @pytest.mark.parametrize("words", ["Hello?", "Yes?", "Anna Miller.", "Allô?", "Miller."])
 def test_a_short_greeting_is_a_persons_without_a_wait(words: str) -> None:
     assert Greeting().on_voice().on_turn(words, 0.8).kind == "person"

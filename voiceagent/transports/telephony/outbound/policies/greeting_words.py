@@ -23,6 +23,14 @@ that ends a turn.
 """
 
 
+_BARE_GREETINGS = frozenset(
+    ("hello", "hi", "hi there", "hello there", "good morning", "good afternoon", "good evening", "good day")
+)
+"""Short greetings with which recordings begin, too, before a pause: "Hello. Welcome to the messaging
+service." As a question they are a person's.
+"""
+
+
 def _any_of(*phrases: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(phrases)})\b")
 
@@ -167,7 +175,7 @@ def kind_of_words(words: str, length_s: float) -> AnsweredBy | None:
     asks = _asks(text, plain)
     if length_s >= (LONG_QUESTION_S if asks else LONG_GREETING_S):
         return "voicemail"
-    if asks or len(plain.split()) <= SHORT_WORDS:
+    if asks or (len(plain.split()) <= SHORT_WORDS and plain.strip() not in _BARE_GREETINGS):
         return "person"
     return None
 
