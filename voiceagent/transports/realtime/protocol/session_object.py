@@ -35,8 +35,9 @@ def _tool_choice(given: object) -> str | None:
         case {"type": "function", "name": str(name), **more} if not more:
             return name
         case {"type": "mcp", "server_label": str(label), **more} if more.keys() <= {"name"}:
-            if (name := more.get("name")) is None or isinstance(name, str):
-                return mcp_choice(label, name or "")
+            tool = more.get("name")
+            if tool is None or isinstance(tool, str):
+                return mcp_choice(label, tool or "")
     allowed = (
         'allowed: "auto", "none", "required", {"type": "function", "name": name}, or '
         '{"type": "mcp", "server_label": label, "name": name}'
