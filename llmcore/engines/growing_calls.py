@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from llmcore.text.call_arguments import read_arguments
 from llmcore.text.written_calls import value_end
 
 
@@ -33,9 +34,9 @@ class GrowingCall:
         """
         joined = _decoded("".join(self.pieces).strip())
         if not joined or is_whole(joined):
-            return joined or "{}"
+            return read_arguments(joined) or "{}"
         last = self.pieces[-1]
-        return last if is_whole(last) and len(last) > 2 else joined
+        return last if is_whole(last) and len(last) > 2 else read_arguments(joined)
 
     def is_other(self, call_id: str, name: str) -> bool:
         """Return True if a piece with this id and name, at this call's index, begins another call."""

@@ -15,6 +15,7 @@ from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
 from llmcore.engine import Delta, Message, Request, ServerError, ToolCall, Usage
 from llmcore.engines.growing_calls import GrowingCall, GrowingCalls, merge
 from llmcore.engines.remote_failures import AttemptFailed, BrokenStream, error_in_stream
+from llmcore.text.call_arguments import sendable_arguments
 from llmcore.text.finish_words import finish_reason
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.reshaping import adapt_messages, adapt_tools
@@ -80,7 +81,7 @@ def _message(message: Message, shapes: Shapes, server: str) -> dict[str, Any]:
     for call in message.tool_calls:
         opaque = opaque_of(call.opaque, server)
         message_fields |= opaque.get("message", {})
-        function = {"name": sendable_name(call.name), "arguments": call.arguments}
+        function = {"name": sendable_name(call.name), "arguments": sendable_arguments(call.arguments)}
         calls.append(
             {
                 **opaque.get("call", {}),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from llmcore.engine import ToolCall
+from llmcore.text.call_arguments import known_name
 from llmcore.text.control_marks import (
     LONGEST_HEADER,
     MARK,
@@ -328,13 +329,10 @@ class ControlText:
     def _add_calls(self, written: list[WrittenCall]) -> None:
         if self._wanted:
             calls = (
-                ToolCall(self._new_id(), self._bare_name(name), arguments) for name, arguments in written
+                ToolCall(self._new_id(), known_name(name, self._names), arguments)
+                for name, arguments in written
             )
             self._out.add(Part(calls=tuple(calls)))
-
-    def _bare_name(self, name: str) -> str:
-        bare = name.rpartition("functions.")[2]
-        return bare if bare in self._names else name
 
 
 def _drop(_: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from llmcore.engine import Delta, FinishReason, ReplyError, Request, RequestError, Usage
+from llmcore.text.call_arguments import known_name
 from llmcore.text.control_text import ControlText
 from llmcore.text.reply_parts import Part
 from llmcore.text.tool_calls import BARE_JSON, MalformedToolCall, Markup, shown_tools
@@ -36,6 +37,7 @@ class ReplyParser:
             in_thought=in_thought,
             doubtful=doubtful,
         )
+        self._names = frozenset(tool.name for tool in request.tools)
         self._called = False
         self._thoughts = 0
 
@@ -58,12 +60,17 @@ class ReplyParser:
         if delta.finish_reason is not None:
             held = self._deltas(lambda: self.text.finish(delta.finish_reason == "length"))
             return [*held, self._last(delta)]
-        self._called = self._called or bool(delta.tool_calls)
+        if delta.tool_calls:
+            self._called, delta = True, self._with_known_names(delta)
         self._thoughts += delta.pieces if delta.thought else 0
         others = [replace(delta, text="")] if delta.thought or delta.tool_calls else []
         if others:  # words before separate thoughts or calls are no unopened thought
             others = [*self.release(), *others]
         return [*others, *self.push(delta.text)] if delta.text else others
+
+    def _with_known_names(self, delta: Delta) -> Delta:
+        calls = (replace(call, name=known_name(call.name, self._names)) for call in delta.tool_calls)
+        return replace(delta, tool_calls=tuple(calls))
 
     def release(self) -> list[Delta]:
         """Return the words held back as a possible thought."""

@@ -63,7 +63,11 @@ SESSION = {
     "output_modalities": [("audio", "text")],
     "instructions": str,
     "tools": [TOOLS],
-    "tool_choice": ("auto", "none", "required", {"type": "function", "name": str}),
+    "tool_choice": (
+        *("auto", "none", "required"),
+        {"type": "function", "name": str},
+        {"type": "mcp", "server_label": str, "name?": str},
+    ),
     "max_output_tokens": ("inf", int),
     "tracing": ANY,
     "truncation": ANY,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import from_json
 
 from llmcore.engine import Tool
 from voiceagent.conversation.settings import AgentTool
@@ -129,7 +131,7 @@ class ToolMethod:
             WrongArguments: They do not fit the signature.
         """
         try:
-            given = self.arguments.model_validate_json(text or "{}")
+            given = self._read(text or "{}")
         except ValidationError as error:
             faults = "; ".join(_fault(one) for one in error.errors())
             allowed = ", ".join(map(_name, self.arguments.model_fields.values())) or "none"
@@ -137,6 +139,23 @@ class ToolMethod:
                 f"not done: wrong arguments for {self.spec.name}: {faults}; arguments: {allowed}"
             ) from error
         return {_name(field): getattr(given, key) for key, field in self.arguments.model_fields.items()}
+
+    def _read(self, text: str) -> BaseModel:
+        """Return the arguments. Null stands for an optional argument that was left out, as many models write
+        all of them. Raises ValidationError.
+        """
+        try:
+            return self.arguments.model_validate_json(text)
+        except ValidationError as error:
+            fields = {_name(field): field for field in self.arguments.model_fields.values()}
+            places = (str(one["loc"][0]) for one in error.errors() if one["loc"] and one["input"] is None)
+            optional = {name for name in places if name in fields and not fields[name].is_required()}
+            given = from_json(text) if optional else {}
+            nulls = {name for name in optional if given[name] is None}
+            if not nulls:
+                raise
+        left = {name: value for name, value in given.items() if name not in nulls}
+        return self.arguments.model_validate_json(json.dumps(left))
 
 
 def tools_of(kind: type) -> tuple[ToolMethod, ...]:

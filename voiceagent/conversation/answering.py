@@ -108,7 +108,7 @@ class Answering:
         """
         if self._silence.pop_moment():
             return []
-        idle = notify.NotifyIdle(self._new_id("item"), at_s)
+        idle = self._caller.on_idle(at_s)
         return [idle, *self._start(ev.ResponseRequested(), settings, say=self._silence.next_phrase())]
 
     def on_caller_input(self) -> list[Command]:

@@ -241,6 +241,7 @@ class TurnConfig(Section):
             hold_calls=True,
             preempt_without_words=True,
             backchannel_after_s=MIN_PAUSE_S,
+            idle_items=True,
         )
 
 

@@ -152,6 +152,21 @@ class McpCallItem:
         return self.output if self.error is None else self.error.message
 
 
+def mcp_choice(label: str, name: str = "") -> str:
+    """Return the tool choice that forces a call of an MCP server's tool: the one called `name`, or any. No
+    function has such a name.
+    """
+    return f"mcp:{label}:{name}"
+
+
+def mcp_chosen(choice: str) -> tuple[str, str] | None:
+    """Return the server's label and the tool's name ("" for any) of such a choice, None for any other."""
+    if not choice.startswith("mcp:"):
+        return None
+    _, label, name = choice.split(":", 2)
+    return label, name
+
+
 McpItem = McpListItem | McpApprovalRequest | McpApprovalResponse | McpCallItem
 
 

@@ -65,10 +65,14 @@ class NotifyInputCleared:
 
 @dataclass(frozen=True, slots=True)
 class NotifyIdle:
-    """The caller has been silent for the idle timeout, up to `at_s`."""
+    """The caller has been silent for the idle timeout, up to `at_s`. committed: the silence has become an
+    item, after the item `previous_id`.
+    """
 
     item_id: str
     at_s: float
+    committed: bool = field(default=False, metadata=LOGGED_IF_SET)
+    previous_id: str | None = field(default=None, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

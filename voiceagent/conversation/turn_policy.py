@@ -54,7 +54,8 @@ class TurnPolicy:
     preempt_without_words: start a preemptive response also after a voice without words, if an answer is due;
     False in logs of builds that started it after the end only.
     backchannel_after_s: length of a pause from which the agent may say a backchannel; 0 in logs of builds
-    that said it as soon as the pause had been judged.
+    that said it as soon as the pause had been judged. idle_items: the silence of an idle caller becomes an
+    item; False in logs of builds where it did not.
     languages: rules of each language of a call that serves several, the configured one first; () for one
     language.
     """
@@ -84,6 +85,7 @@ class TurnPolicy:
     hold_calls: bool = False
     preempt_without_words: bool = False
     backchannel_after_s: float = 0.0
+    idle_items: bool = False
     languages: tuple[LanguageRules, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
     def in_language(self, code: str) -> TurnPolicy:

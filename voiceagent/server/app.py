@@ -219,7 +219,12 @@ class VoiceApp(Starlette):
         self._begun = False
         self.lifespan = asynccontextmanager(lifespan)
         app = server.app()
-        super().__init__(routes=app.routes, middleware=app.user_middleware, lifespan=self.lifespan)
+        super().__init__(
+            routes=app.routes,
+            middleware=app.user_middleware,
+            exception_handlers=app.exception_handlers,
+            lifespan=self.lifespan,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a connection. Logs once if the lifespan was never begun, as all calls are then refused."""

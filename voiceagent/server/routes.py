@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount, Route
 
@@ -43,6 +44,7 @@ from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import (
     SingleSlashes,
     answering,
+    refuse_request,
     under_realtime,
     under_v1,
     unknown_path,
@@ -168,6 +170,7 @@ class Routes:
         ]
         return Starlette(
             middleware=[Middleware(SingleSlashes)],
+            exception_handlers={HTTPException: refuse_request},
             routes=[
                 *status.routes(),
                 *websocket_routes("/v1/realtime", realtime.serve),

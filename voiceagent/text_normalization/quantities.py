@@ -122,13 +122,20 @@ def _read_fraction(match: re.Match[str], language: Language) -> str | None:
     return _HALF_BEFORE_NOUN[language.code][gender] if part == "1/2" and noun else alone
 
 
+def _read_lines(match: re.Match[str], language: Language) -> str:
+    """Read the lines of a picture as people do: "ten eighty p"."""
+    hundreds, rest = divmod(int(match["lines"]), 100)
+    return f"{number_words(str(hundreds), language)} {number_words(str(rest), language)} p"
+
+
 def _read_over(match: re.Match[str], language: Language) -> str | None:
     """Read a blood pressure: "120/80"."""
     over = {"en": "over", "de": "zu", "es": "sobre"}[language.code]
     first, second = int(match[1]), int(match[2])
     if not (70 <= first <= 250 and 40 <= second < first):
         return None
-    return f"{number_words(match[1], language)} {over} {number_words(match[2], language)}"
+    unit = f" {language.units['mmHg'].many}" if match["unit"] else ""
+    return f"{number_words(match[1], language)} {over} {number_words(match[2], language)}{unit}"
 
 
 def _with_unit(
@@ -237,13 +244,14 @@ def quantity_rules(language: Language) -> tuple[Rule, ...]:
     )
     rating = rf"(\d{language.decimal}\d)/(\d{{1,2}})(?![\d/])"
     return (
+        rule(r"(?P<lines>480|576|720|1080|1440|2160|4320)p\b", _read_lines, "en"),
         rule(rf"{amount}[ \u00a0\u202f]?%", _read_percent),
         rule(rf"{amount}(?P<scale>[kKM])(?![\w'’])", _read_scaled, "en"),
         *(rule(r"24/7\b(?:/365\b)?", _read_around_the_clock, code) for code in _AROUND_THE_CLOCK),
         *(rule(r"(\d{1,3})/\1(?![\d/])", _read_equal, code) for code in _OUT_OF),
         *(rule(rating, _read_out_of, code) for code in _OUT_OF),
         *(rule(r"(\d{1,4}(?:[.,]\d{1,2})?)[ ]?[x×](?=[ ]?\d)", _read_by, code) for code in _BY),
-        rule(r"(\d{2,3})/(\d{2,3})(?![\d/])", _read_over, "en", "de", "es"),
+        rule(r"(\d{2,3})/(\d{2,3})(?![\d/])(?P<unit>[ ]?mmHg\b)?", _read_over, "en", "de", "es"),
         rule(r"(\d{1,2})[ ]?x\b(?![ ]?\d)", _read_times, "en", "de", "es"),
         rule(r"(?P<year>(?:1[1-9]|20)?[2-9]0)(?P<ending>ern?)\b", _read_german_decade, "de"),
         rule(r"(\d{1,2})er\b", _read_german_group, "de"),

@@ -50,6 +50,22 @@ def _read_slash(match: re.Match[str], language: Language) -> str | None:
     return f"{_PER[language.code]} {unit.one if unit else match['unit']}"
 
 
+def _read_alternatives(match: re.Match[str], language: Language) -> str | None:
+    """Read a slash between pronouns, articles and the like: "he or she", "und oder"."""
+    before = _WORD_BEFORE.search(text_before(match, 24))
+    if before is None:
+        return None
+    first, second = before[0].casefold(), match["second"].casefold()
+    conjunction, either, words = _ALTERNATIVES[language.code]
+    if (first, second) == (conjunction, either):
+        return " "
+    return either if {first, second} <= words else None
+
+
+def _read_formula_end(match: re.Match[str], _: Language) -> str | None:
+    return "" if _FORMULA.search(text_before(match, 80)) else None
+
+
 def _read_division(match: re.Match[str], language: Language) -> str | None:
     return language.signs.get("÷") if _RESULT.match(text_after(match, 16)) else None
 
@@ -71,6 +87,23 @@ _PERIODS = word_set(
     "giorno notte ora settimana mese anno secondo dag nacht uur week maand jaar minuut seconde persoon "
     "dia noite mês ano"
 )
+_ALTERNATIVES = {
+    "en": ("and", "or", word_set("he she him her his hers they them their yes no mr mrs ms true false")),
+    "de": (
+        "und",
+        "oder",
+        word_set("er sie ihn ihr ihm sein seine ihre der die das den ein eine ja nein herr frau"),
+    ),
+    "es": ("y", "o", word_set("él ella ellos ellas el la los las lo un una sí no señor señora")),
+    "fr": ("et", "ou", word_set("il elle ils elles le la lui un une oui non ce cette monsieur madame")),
+    "it": ("e", "o", word_set("lui lei egli ella il la lo un una sì no signore signora")),
+    "nl": ("en", "of", word_set("hij zij hem haar zijn ja nee meneer mevrouw de het")),
+    "pt": ("e", "ou", word_set("ele ela eles elas o a os as um uma sim não senhor senhora")),
+}
+"""The words for "and" and "or", and words between which a slash means "or"."""
+_WORD_BEFORE = re.compile(r"(?<![\w/.@-])[^\W\d_]+$")
+_FORMULA = re.compile(r"\$(?=[^$]*[\\^=])[A-Za-z\\(][^$\n]*$")
+"""The beginning of a formula in the marks of TeX, up to its end."""
 _RATIO = {"de": "zu", "fr": "contre", "nl": "op"}
 """Words for ":" between numbers, where it is not the word for a range."""
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
@@ -118,7 +151,13 @@ RULES: tuple[Rule, ...] = (
     rule(rf"[-–—][ ]?(?={_MONEY}?\d|[A-Z][a-zä]{{2,9}}\.?[ ]\d)", _read_range),
     rule(rf"(?<![\w.)\]%])[-−](?={_MONEY}?\d)", _read_minus),
     rule(r"(?<=\d):(?=\d)", _read_colon),
+    *(
+        rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w/@-]|\.\w))", _read_alternatives, code)
+        for code in _ALTERNATIVES
+    ),
     *(rule(r"[ ]?/[ ]?(?P<unit>[^\W\d_]+)", _read_slash, code) for code in _PER),
+    rule(r"\$(?=(?:[A-Za-z]|\\[a-z(])[^$\n]{0,80}?[\\^=][^$\n]{0,80}\$)", lambda match, _: ""),
+    rule(r"\$(?!\w)", _read_formula_end),
     rule(r"(?<=[\d ])/(?=[ ]?\d)", _read_division),
     rule(r"(?:->|=>|-->)", lambda match, language: language.signs.get("→", " ")),
     rule(r"(?<=\d[hj])/(?=\d)", lambda match, _: "sur", "fr"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import structlog
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -38,12 +39,12 @@ def websocket_routes(
         if request.method == "POST":
             text = f"{place} is a WebSocket, for the sound of calls; the webhook is {place}{posts_to}"
             log.warning("post_to_websocket", path=place, webhook=place + posts_to)
-            return PlainTextResponse(text, 405, {"allow": "GET"})
+            raise HTTPException(405, text, {"allow": "GET"})
         text = (
             f"{place} is a WebSocket, and the request does not ask for one: it has no Upgrade header, "
             "which proxies leave out where they are not told to pass it on"
         )
-        return PlainTextResponse(text, 426, {"upgrade": "websocket", "connection": "upgrade"})
+        raise HTTPException(426, text, {"upgrade": "websocket", "connection": "upgrade"})
 
     methods = ["GET", "POST"] if posts_to else ["GET"]
     return [WebSocketRoute(path, serve), Route(path, not_upgraded, methods=methods)]

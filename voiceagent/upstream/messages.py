@@ -23,7 +23,7 @@ from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, Too
 from voiceagent.conversation.notifications import NotifyResponseEnded, ResponseStatus
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.items import from_item
-from voiceagent.transports.realtime.protocol.session_settings import show_session
+from voiceagent.transports.realtime.protocol.session_settings import show_session, show_tool_choice
 
 Event = dict[str, Any]
 """An event of the protocol, in either direction."""
@@ -137,7 +137,7 @@ def response_created(wanted: ResponseRequested | None = None) -> Event:
         "instructions": wanted.instructions,
         "output_modalities": None if wanted.modality is None else [wanted.modality],
         "audio": None if wanted.voice is None else {"output": {"voice": wanted.voice}},
-        "tool_choice": wanted.tool_choice,
+        "tool_choice": None if wanted.tool_choice is None else show_tool_choice(wanted.tool_choice),
         "max_output_tokens": wanted.max_output_tokens,
         "conversation": None if wanted.in_conversation else "none",
         "metadata": wanted.metadata or None,

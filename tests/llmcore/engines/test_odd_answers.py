@@ -171,6 +171,9 @@ async def test_an_answer_without_a_chunk_is_a_failure_that_names_its_type(
         ("null", "{}"),
         ('""', "{}"),
         ('"cut', '"cut'),
+        ('{"city": "Rome"} thanks', '{"city": "Rome"}'),
+        ('```json\n{"city": "Rome"}\n```', '{"city": "Rome"}'),
+        ('{"city": "Ro\nme"}', '{"city": "Ro\\nme"}'),
     ],
 )
 async def test_arguments_that_are_encoded_twice_or_null_are_an_object(
@@ -180,6 +183,15 @@ async def test_arguments_that_are_encoded_twice_or_null_are_an_object(
     server.answers = [calling({"index": 0, "id": "a", "type": "function", "function": function})]
     calls = [call for delta in await read(llm) for call in delta.tool_calls]
     assert [call.arguments for call in calls] == [expected]
+
+
+@pytest.mark.parametrize("sent", ["Weather", "functions.weather", "functions.weather:0"])
+async def test_a_call_whose_name_is_written_otherwise_is_one_of_the_tool(
+    llm: OpenAILlm, server: QuirkyServer, sent: str
+) -> None:
+    function = {"name": sent, "arguments": "{}"}
+    server.answers = [calling({"index": 0, "id": "a", "type": "function", "function": function})]
+    assert [call.name for delta in await read(llm) for call in delta.tool_calls] == ["weather"]
 
 
 async def test_a_call_in_its_old_and_its_new_form_is_one_call(llm: OpenAILlm, server: QuirkyServer) -> None:

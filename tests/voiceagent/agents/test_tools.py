@@ -201,3 +201,32 @@ async def _free(x: int) -> int:
 async def _yields(self: Agent) -> AsyncIterator[str]:
     """Yield progress."""
     yield "half of it"
+
+
+class Table(Agent):
+    """Has arguments that may be left out."""
+
+    @tool
+    async def book(self, guests: int, hour: float = 19.5, notes: list[str] | None = None) -> None:
+        """Book a table."""
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ('{"guests": 2, "hour": null}', {"guests": 2, "hour": 19.5, "notes": None}),
+        ('{"guests": 2, "hour": null, "notes": null}', {"guests": 2, "hour": 19.5, "notes": None}),
+        ('{"guests": 2, "hour": 20, "notes": ["x"]}', {"guests": 2, "hour": 20.0, "notes": ["x"]}),
+    ],
+)
+def test_null_leaves_an_optional_argument_out(written: str, expected: dict[str, object]) -> None:
+    assert Table.tools[0].check(written) == expected
+
+
+@pytest.mark.parametrize(
+    "written",
+    ['{"guests": null}', '{"guests": null, "hour": null}', '{"guests": 2, "hour": [null]}', "[null]", "null"],
+)
+def test_null_is_no_value_of_a_required_argument_nor_within_one(written: str) -> None:
+    with pytest.raises(WrongArguments):
+        Table.tools[0].check(written)

@@ -263,6 +263,18 @@ def test_a_silent_caller_is_asked_again():
     assert of(notify.NotifyIdle, commands) and start.say == "Are you still there?"
 
 
+def test_the_silence_of_an_idle_caller_is_an_item_that_prompts_leave_out():
+    world = CallWorld()
+    world.say("hello")
+    world.play_out(world.make("Hi."))
+    (idle,) = of(notify.NotifyIdle, world.feed(ev.CallerIdle(5.0)))
+    assert {idle.item_id, idle.previous_id} <= {item.item_id for item in world.conversation.history.items}
+    world.play_out(world.make("Are you still there?"))
+    (start,) = of(do.StartResponse, world.say("yes"))
+    said = [message.content for message in start.request.messages if message.role != "system"]
+    assert said == ["hello", "Hi. Are you still there?", "yes"]
+
+
 def test_to_a_caller_who_stays_silent_the_agent_says_goodbye():
     world = CallWorld()
     world.feed(ev.CallerIdle(5.0))

@@ -10,7 +10,7 @@ from call_world import CallWorld, of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.engine import Tool, ToolCall, Usage
+from llmcore.engine import Generation, Tool, ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -26,6 +26,7 @@ from voiceagent.conversation.mcp import (
     McpListItem,
     McpServer,
     ToolFilter,
+    mcp_choice,
     offered_tools,
 )
 from voiceagent.conversation.prompting.items import PENDING
@@ -53,6 +54,36 @@ def asks(call: CallWorld, *names: str, arguments: str = "{}") -> list[do.Command
     commands = call.feed(ev.ToolCallsReady(response_id, wanted))
     call.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage()))
     return commands + call.play_out(response_id)
+
+
+def forced(choice: str, *servers: McpServer, listed: tuple[ListedTool, ...] = (LOOK, ORDER)) -> Generation:
+    """Return the request of a response with this tool choice."""
+    call = world(*servers, listed=listed)
+    call.say("please")
+    call.feed(ev.ResponseCancelled())
+    (start,) = of(do.StartResponse, call.feed(ev.ResponseRequested(tool_choice=choice)))
+    return start.request
+
+
+def test_a_forced_tool_of_a_server_is_forced_by_the_name_that_the_model_knows() -> None:
+    asked = forced(mcp_choice("strict", "look"), OPEN, STRICT)
+    assert asked.tool_choice == "strict_look"
+    assert [tool.name for tool in asked.tools] == ["look", "order", "strict_look", "strict_order"]
+
+
+def test_a_forced_server_of_several_tools_is_offered_alone() -> None:
+    asked = forced(mcp_choice("strict"), OPEN, STRICT)
+    assert asked.tool_choice == "required"
+    assert [tool.name for tool in asked.tools] == ["strict_look", "strict_order"]
+
+
+def test_a_forced_server_of_one_tool_is_that_tool() -> None:
+    assert forced(mcp_choice("open"), OPEN, listed=(LOOK,)).tool_choice == "look"
+
+
+@pytest.mark.parametrize("choice", [mcp_choice("open", "gone"), mcp_choice("open")])
+def test_a_forced_tool_that_is_not_listed_forces_nothing(choice: str) -> None:
+    assert forced(choice, OPEN, listed=()).tool_choice == "auto"
 
 
 def finish(call: CallWorld, name: str, output: str = "4 in stock") -> list[do.Command]:

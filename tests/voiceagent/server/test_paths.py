@@ -69,3 +69,42 @@ async def test_pages_of_other_sites_can_read_the_answer(http: httpx.AsyncClient)
     answer = await http.post("/v1/realtime", headers=SDP | {"origin": "https://shop.example"})
     assert refusal(answer)
     assert answer.headers["access-control-allow-origin"] == "https://shop.example"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", "/v1/realtime/client_secrets", "POST"),
+        ("DELETE", "/v1/realtime/client_secrets", "POST"),
+        ("GET", "/v1/realtime/calls", "POST"),
+        ("PUT", "/v1/realtime/calls", "POST"),
+        ("GET", "/v1/realtime/calls/rtc_1/hangup", "POST"),
+    ],
+)
+async def test_a_method_that_a_path_of_the_api_does_not_have_is_refused_as_the_api_refuses(
+    http: httpx.AsyncClient, method: str, path: str, allowed: str
+) -> None:
+    answer = await http.request(method, path)
+    assert answer.status_code == 405
+    assert allowed in answer.headers["allow"]
+    error = answer.json()["error"]
+    assert (error["type"], error["code"]) == ("invalid_request_error", "method_not_allowed")
+    assert method in error["message"] and allowed in error["message"]
+
+
+@pytest.mark.parametrize("path", ["/v1/realtime", "/v1/live/sessions"])
+async def test_a_plain_request_for_a_websocket_of_the_api_is_refused_as_the_api_refuses(
+    http: httpx.AsyncClient, path: str
+) -> None:
+    answer = await http.get(path)
+    assert (answer.status_code, answer.headers["upgrade"]) == (426, "websocket")
+    assert "is a WebSocket" in answer.json()["error"]["message"]
+
+
+async def test_the_root_of_the_api_has_nothing(http: httpx.AsyncClient) -> None:
+    assert refusal(await http.get("/v1"))
+
+
+async def test_other_paths_are_refused_in_plain_text(http: httpx.AsyncClient) -> None:
+    answer = await http.get("/nothing")
+    assert (answer.status_code, answer.text) == (404, "Not Found")

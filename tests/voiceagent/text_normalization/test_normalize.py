@@ -80,7 +80,7 @@ ENGLISH = {
         ("E.g. tea vs. coffee vs milk", "for example tea versus coffee versus milk"),
         ("the U.S. Army, made in the U.S.", "the US Army, made in the US."),
         ("I said no. Then p. 5", "I said no. Then page five"),
-        ("and/or his/her", "and or his slash her"),
+        ("and/or his/her", "and or his or her"),
     ],
     "addresses": [
         ("See https://www.example.com/rooms/12?x=1.", "See example dot com slash rooms slash twelve."),

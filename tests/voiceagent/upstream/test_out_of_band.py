@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from upstream_call import (
     OUT_OF_BAND,
     SPEAKS,
@@ -20,6 +21,7 @@ from upstream_call import (
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.upstream.messages import response_created
 
 
 def test_a_text_out_of_band_ends_while_another_response_is_played() -> None:
@@ -88,3 +90,11 @@ def test_to_cancel_a_text_that_is_over_leaves_the_answer_to_be_heard() -> None:
     assert isinstance(told, notify.NotifyError)
     assert (told.code, told.client_event_id) == ("response_cancel_not_active", "mine")
     assert do.StopPlayout("resp_1", "client") in call.handle(ev.ResponseCancelled("resp_1"))
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"), [("required", "required"), ("weather", {"type": "function", "name": "weather"})]
+)
+def test_a_function_that_a_client_forces_is_forced_upstream(choice: str, sent: str | dict[str, str]) -> None:
+    event = response_created(ev.ResponseRequested(tool_choice=choice, in_conversation=False))
+    assert event["response"]["tool_choice"] == sent

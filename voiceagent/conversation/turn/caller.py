@@ -174,6 +174,15 @@ class Caller:
         ended.visibility, ended.recognition = TurnVisibility.COMMITTED, RecognitionState(flushes=1)
         self.awaiting.append(ended)
 
+    def on_idle(self, at_s: float) -> notify.NotifyIdle:
+        """Make the silence that ended at `at_s` an item, which has no words and which prompts leave out."""
+        item_id = self._new_id("item")
+        if not self._rules.now.idle_items:
+            return notify.NotifyIdle(item_id, at_s)
+        previous_id = self._history.last_id()
+        self._history.insert(MessageItem(item_id, "user", "", spoken=True))
+        return notify.NotifyIdle(item_id, at_s, True, previous_id)
+
     def drop(self, turn: CallerTurn) -> list[Command]:
         """Drop the turn and close its recognition, unless a voice may still resume this turn, or the one that
         it seemed to resume.

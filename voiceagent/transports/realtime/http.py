@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic_core import from_json
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -132,6 +133,28 @@ def unknown_path(routes: list[Route]) -> ASGIApp:
         await _refusal(404, "not_found", message)(scope, receive, send)
 
     return refuse
+
+
+async def refuse_request(request: Request, error: Exception) -> Response:
+    """Answer a request that no endpoint served: paths of the API as the API answers, others in plain text.
+
+    The handler of HTTPException for the whole server.
+    """
+    assert isinstance(error, HTTPException)
+    root = request.scope.get("app_root_path", request.scope.get("root_path", ""))
+    path, headers = request.scope["path"].removeprefix(root), dict(error.headers or {})
+    if not f"{path}/".startswith(_API):
+        return PlainTextResponse(error.detail, error.status_code, headers)
+    message = error.detail
+    if error.status_code == 405 and (allowed := headers.get("Allow")):  # Starlette's own
+        message = f"{request.method} {shorten(path)} is not served; allowed: {allowed}"
+    refusal = _refusal(error.status_code, CODES.get(error.status_code, "not_found"), message)
+    refusal.headers.update(headers)
+    return refusal
+
+
+CODES = {405: "method_not_allowed", 426: "upgrade_required"}
+"""Error codes of requests that no endpoint served, by status."""
 
 
 def _is_offer(scope: Scope) -> bool:

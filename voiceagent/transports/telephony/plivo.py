@@ -70,7 +70,7 @@ class _StartMessage(TypedDict):
 
 
 class _MediaContent(TypedDict):
-    payload: Text
+    payload: str
     chunk: NotRequired[Count]
     track: NotRequired[str | None]
 

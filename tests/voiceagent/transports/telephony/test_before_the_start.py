@@ -29,6 +29,25 @@ LINES = [
 ]
 
 
+@pytest.mark.parametrize(("line", "serializer"), LINES[:-1])
+def test_a_binary_message_before_the_start_is_dropped(
+    line: type[Provider], serializer: type[Serializer]
+) -> None:
+    read = serializer()
+    assert read.decode(bytes(160)) is None
+    assert any(isinstance(read.decode(message), Started) for message in line().start())
+
+
+@pytest.mark.parametrize(("line", "serializer"), LINES)
+def test_a_message_with_no_sound_in_it_is_no_sound(
+    line: type[Provider], serializer: type[Serializer]
+) -> None:
+    provider, read = line(), serializer()
+    for message in provider.start():
+        read.decode(message)
+    assert read.decode(provider.sound(FRAME[:0], 1)) in (Media(b"", 1), Media(b""))
+
+
 @pytest.mark.parametrize(("line", "serializer"), LINES)
 def test_sound_and_keys_before_the_start_are_dropped(
     line: type[Provider], serializer: type[Serializer]

@@ -28,6 +28,7 @@ from voiceagent.transports.realtime.protocol.mcp_tools import to_servers
 from voiceagent.transports.realtime.protocol.session_settings import (
     check_names,
     check_tool_choice,
+    show_tool_choice,
     to_tools,
     voice_name,
 )
@@ -164,7 +165,8 @@ def with_backend(live: LiveSettings, call: CallSettings, instructions: bool) -> 
         tool_choice=backend.tool_choice or "auto",
         max_output_tokens=call.max_output_tokens if limit is None else min(limit, MAX_OUTPUT_TOKENS),
     )
-    check_tool_choice(changed.tool_choice, changed.all_tools, "session.delegation.responses.tool_choice")
+    param = "session.delegation.responses.tool_choice"
+    check_tool_choice(changed.tool_choice, changed.all_tools, changed.mcp_servers, param)
     return changed
 
 
@@ -205,9 +207,8 @@ def _show_responses(responses: Responses) -> dict[str, Any]:
         shown["tools"] = [
             {name: value for name, value in tool.items() if name not in _SECRET} for tool in shown["tools"]
         ]
-    choice = responses.tool_choice
-    if choice is not None and choice not in ("auto", "none", "required"):
-        shown["tool_choice"] = {"type": "function", "name": choice}
+    if responses.tool_choice is not None:
+        shown["tool_choice"] = show_tool_choice(responses.tool_choice)
     return shown
 
 

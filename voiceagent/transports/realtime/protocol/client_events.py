@@ -14,6 +14,7 @@ from voiceagent.transports.realtime.protocol.session_object import (
     OutputModalities,
     OutputTokens,
     Prompt,
+    Reasoning,
     Temperature,
     ToolChoice,
     Voice,
@@ -123,7 +124,7 @@ class ResponseObject(Wire):
         ]
         | None
     ) = None
-    reasoning: dict[str, object] | None = None
+    reasoning: Reasoning | None = None
     prompt: Prompt = None
 
 

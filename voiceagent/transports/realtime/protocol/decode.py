@@ -135,7 +135,8 @@ class Decoder:
         check_names(tools or (), settings, "response.tools")
         offered = settings.tools if wanted.conversation == "none" else settings.all_tools
         offered = offered if tools is None else tools
-        check_tool_choice(choice, offered, "response.tool_choice")
+        reachable = settings.mcp_servers if wanted.tools is None else servers
+        check_tool_choice(choice, offered, reachable, "response.tool_choice")
         _check_format(wanted, settings)
         messages = None
         if wanted.input is not None:

@@ -114,12 +114,22 @@ class Encoder:
             case notify.NotifyMcpCallEnded():
                 response = self._response_of(notification.response_id)
                 return response.mcp_call_ended(notification) if response else ()
+            case notify.NotifyIdle(committed=True):
+                return self._idle(notification)
             case notify.NotifySettings(settings, created):
                 self.settings = settings
                 kind = "session.created" if created else "session.updated"
                 return ({"type": kind, "session": show_session(self.session_id, settings, self.expires_at)},)
             case _:
                 return (self._single(notification),)
+
+    def _idle(self, idle: notify.NotifyIdle) -> Iterable[ServerEvent]:
+        """Yield the events of a silence that has become an item."""
+        yield self._single(idle)
+        yield self._single(notify.NotifyInputCommitted(idle.item_id, idle.previous_id))
+        item = MessageItem(idle.item_id, "user", "", spoken=True)
+        yield self._single(notify.NotifyItemAdded(item, idle.previous_id))
+        yield self._single(notify.NotifyItemDone(item, idle.previous_id))
 
     def _begin(self, notification: notify.NotifyResponseStarted) -> Iterable[ServerEvent]:
         response = Response(notification, self.settings, self.conversation_id)

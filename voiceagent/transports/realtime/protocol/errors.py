@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -28,14 +28,18 @@ class RequestError(Exception):
 
 
 class Wire(BaseModel):
-    """A JSON object of the protocol: known fields only, strictly typed."""
+    """A JSON object of the protocol: known fields only, strictly typed. null_fields: others, if null."""
 
+    null_fields: ClassVar[frozenset[str]] = frozenset()
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
     @model_validator(mode="after")
     def _known_fields_only(self) -> Self:
         """Like `extra="forbid"`, but the error names the allowed fields."""
-        for name in self.model_extra or ():
+        extra = self.model_extra or {}
+        for name in extra:
+            if extra[name] is None and name in self.null_fields:
+                continue
             raise PydanticCustomError(
                 "unknown_parameter",
                 "there is no such field; allowed: {allowed}",

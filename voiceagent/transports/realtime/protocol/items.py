@@ -25,7 +25,13 @@ ItemId = Annotated[str, Field(min_length=1, max_length=128)]
 _Status = Literal["completed", "incomplete", "in_progress"]
 
 
-class _TextPart(Wire):
+class _Part(Wire):
+    """A part of a message. The SDKs have one class for all parts, whose other fields are null."""
+
+    null_fields = frozenset(("text", "audio", "transcript", "image_url", "detail"))
+
+
+class _TextPart(_Part):
     text: str
 
     @property
@@ -45,7 +51,7 @@ class OutputText(_TextPart):
     type: Literal["output_text", "text"]
 
 
-class _SoundPart(Wire):
+class _SoundPart(_Part):
     """Audio from outside this call."""
 
     audio: str | None = None
@@ -68,7 +74,7 @@ class InputAudio(_SoundPart):
         return self
 
 
-class InputImage(Wire):
+class InputImage(_Part):
     """A picture, for an LLM that accepts images."""
 
     type: Literal["input_image"]

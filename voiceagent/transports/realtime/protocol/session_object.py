@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
+from voiceagent.conversation.mcp import mcp_choice
 from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, Eagerness, Modality, TokenLimit
 from voiceagent.transports.realtime.protocol.errors import Wire
 from voiceagent.transports.realtime.protocol.stored_prompts import StoredPrompt
@@ -30,11 +31,17 @@ def _voice(given: object) -> str | dict[str, str] | None:
 def _tool_choice(given: object) -> str | None:
     if given is None or given in ("auto", "none", "required"):
         return given if given is None else str(given)
-    if isinstance(given, dict) and given.keys() == {"type", "name"} and given["type"] == "function":
-        name = given["name"]
-        if isinstance(name, str):
+    match given:
+        case {"type": "function", "name": str(name), **more} if not more:
             return name
-    allowed = 'allowed: "auto", "none", "required", or {"type": "function", "name": name}'
+        case {"type": "mcp", "server_label": str(label), **more} if more.keys() <= {"name"}:
+            tool = more.get("name")
+            if tool is None or isinstance(tool, str):
+                return mcp_choice(label, tool or "")
+    allowed = (
+        'allowed: "auto", "none", "required", {"type": "function", "name": name}, or '
+        '{"type": "mcp", "server_label": label, "name": name}'
+    )
     raise PydanticCustomError("tool_choice", allowed)
 
 
@@ -101,6 +108,7 @@ class SemanticVad(Wire):
     interrupt_response: bool | None = None
 
 
+Effort = Literal["minimal", "low", "medium", "high", "xhigh"]
 _Keyword = Annotated[str, Field(max_length=100)]
 
 
@@ -115,7 +123,33 @@ class Transcription(Wire):
     languages: Annotated[list[str], Field(fail_fast=True)] | None = None
     prompt: str | None = None
     keywords: Annotated[list[_Keyword], Field(max_length=256, fail_fast=True)] | None = None
-    delay: str | None = None
+    delay: Effort | None = None
+
+
+class Reasoning(Wire):
+    """Field `reasoning`, without effect."""
+
+    effort: Effort | None = None
+
+
+class Tracing(Wire):
+    """Field `tracing`, without effect."""
+
+    workflow_name: str | None = None
+    group_id: str | None = None
+    metadata: Any = None
+
+
+class _TokenLimits(Wire):
+    post_instructions: Annotated[int, Field(ge=0)] | None = None
+
+
+class RetentionRatio(Wire):
+    """Field `truncation`, without effect."""
+
+    type: Literal["retention_ratio"]
+    retention_ratio: Annotated[float, Field(ge=0, le=1)]
+    token_limits: _TokenLimits | None = None
 
 
 class NoiseReduction(Wire):
@@ -216,8 +250,8 @@ class SessionObject(Wire):
     max_output_tokens: OutputTokens = None
     temperature: Temperature | None = None
     include: Include | None = None
-    tracing: Literal["auto"] | dict[str, Any] | None = None
-    truncation: Literal["auto", "disabled"] | dict[str, Any] | None = None
-    reasoning: dict[str, Any] | None = None
+    tracing: Literal["auto"] | Tracing | None = None
+    truncation: Literal["auto", "disabled"] | RetentionRatio | None = None
+    reasoning: Reasoning | None = None
     prompt: StoredPrompt | None = None
     voiceagent: Extensions | None = None

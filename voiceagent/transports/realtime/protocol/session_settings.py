@@ -19,6 +19,7 @@ from audio.pcm import AudioFormat
 from llmcore.engine import Tool
 from voiceagent.agents.vocabulary import vocabulary
 from voiceagent.conversation.config import TurnConfig
+from voiceagent.conversation.mcp import McpServer, mcp_chosen
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
 from voiceagent.transports.realtime.protocol.function_parameters import check_parameters
@@ -104,7 +105,9 @@ def merge(update: AnySession, settings: CallSettings, defaults: CallSettings) ->
         changes["latency_events"] = _or(update.voiceagent.latency, defaults.latency_events)
     merged = replace(settings, **changes)
     check_names(merged.tools, settings, "session.tools")
-    check_tool_choice(merged.tool_choice, merged.all_tools, "session.tool_choice")
+    if "tool_choice" not in given and not _has_choice(merged):
+        return replace(merged, tool_choice="auto")  # the update removed the tool that an earlier one forced
+    check_tool_choice(merged.tool_choice, merged.all_tools, merged.mcp_servers, "session.tool_choice")
     return merged
 
 
@@ -147,13 +150,30 @@ def check_names(tools: tuple[Tool, ...], settings: CallSettings, param: str) -> 
             raise RequestError("invalid_value", message, f"{param}[{number}].name")
 
 
-def check_tool_choice(choice: str, tools: tuple[Tool, ...], param: str) -> None:
-    """Raise RequestError if `choice` forces a function that is not among `tools`."""
-    names = [tool.name for tool in tools]
-    if choice not in ("auto", "none", "required", *names):
+def check_tool_choice(
+    choice: str, tools: tuple[Tool, ...], servers: tuple[McpServer, ...], param: str
+) -> None:
+    """Raise RequestError if `choice` forces a function that is not among `tools`, or an MCP server that is
+    not among `servers`. The tools of a server may not be listed yet.
+    """
+    names, labels = [tool.name for tool in tools], [server.label for server in servers]
+    if (chosen := mcp_chosen(choice)) is not None:
+        if chosen[0] not in labels:
+            message = f"{param}.server_label is {shorten(chosen[0])}; servers: {', '.join(labels) or 'none'}"
+            raise RequestError("invalid_value", message, f"{param}.server_label")
+    elif choice not in ("auto", "none", "required", *names):
         allowed = ", ".join(names) or "none, for there are no tools"
         message = f"{param} is {shorten(choice)}, but there is no such tool; tools: {allowed}"
         raise RequestError("invalid_value", message, param)
+
+
+def _has_choice(settings: CallSettings) -> bool:
+    """Return False if the tool that the settings force is not among theirs."""
+    try:
+        check_tool_choice(settings.tool_choice, settings.all_tools, settings.mcp_servers, "")
+    except RequestError:
+        return False
+    return True
 
 
 def to_format(wire: Format) -> AudioFormat:
@@ -257,9 +277,12 @@ def echo(update: AnySession, echoed: dict[str, str]) -> dict[str, str]:
         for part in within:
             place = place.get(part) or {}
         if name in place:
-            changed.pop(path, None)
-            if place[name] is not None:
-                changed[path] = json.dumps(place[name])
+            earlier = changed.pop(path, "{}")
+            value = place[name]
+            if path == NOISE_REDUCTION and value is not None:
+                value = json.loads(earlier) | value  # an omitted strength stays
+            if value is not None:
+                changed[path] = json.dumps(value)
     return changed
 
 
@@ -300,7 +323,7 @@ def show_session(session_id: str, settings: CallSettings, expires_at: int | None
             },
         },
         "tools": [*map(_show_tool, settings.tools), *map(show_server, settings.mcp_servers)],
-        "tool_choice": _show_tool_choice(settings.tool_choice),
+        "tool_choice": show_tool_choice(settings.tool_choice),
         "max_output_tokens": settings.max_output_tokens or "inf",
         "tracing": echoed.get("tracing"),
         "truncation": echoed.get("truncation", "auto"),
@@ -365,5 +388,9 @@ def _show_tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _show_tool_choice(choice: str) -> str | dict[str, str]:
+def show_tool_choice(choice: str) -> str | dict[str, str]:
+    """Return a tool choice as the wire names it."""
+    if (chosen := mcp_chosen(choice)) is not None:
+        label, name = chosen
+        return {"type": "mcp", "server_label": label} | ({"name": name} if name else {})
     return choice if choice in ("auto", "none", "required") else {"type": "function", "name": choice}

@@ -95,7 +95,7 @@ class OfStream(TypedDict, total=False):
 class MediaContent(TypedDict):
     """Base64 audio and its sequence number. track: "inbound" for the caller's."""
 
-    payload: Text
+    payload: str
     chunk: Count
     track: NotRequired[str | None]
 
@@ -172,6 +172,8 @@ class JsonStream(ABC):
             media = plain_media(message, self.id_field, self._stream_id)
             if media is not None:  # nearly always
                 return media
+        if self._stream_id is None and isinstance(message, bytes):
+            return None
         said = read_text(self.messages, message)
         if isinstance(said, Unknown):
             return said

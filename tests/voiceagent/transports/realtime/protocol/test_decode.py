@@ -334,6 +334,22 @@ def test_a_reference_to_no_item_or_twice_to_one_is_refused(given: list[str], cod
     assert told in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("role", "part", "others"),
+    [
+        ("user", {"type": "input_text", "text": "hi"}, ("audio", "transcript", "image_url", "detail")),
+        ("user", {"type": "input_audio", "transcript": "hi"}, ("audio", "text", "image_url", "detail")),
+        ("assistant", {"type": "output_text", "text": "hi"}, ("audio", "transcript")),
+        ("assistant", {"type": "output_audio", "transcript": "hi"}, ("audio", "text")),
+    ],
+)
+def test_null_fields_of_other_kinds_of_parts_mean_nothing(
+    role: str, part: dict[str, str], others: tuple[str, ...]
+) -> None:
+    request = created({"type": "message", "role": role, "content": [part | dict.fromkeys(others)]})
+    assert isinstance(request.item, MessageItem) and request.item.text == "hi"
+
+
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": "), (" ,", " :")])
 @pytest.mark.parametrize("order", [("type", "audio"), ("audio", "type")])
 def test_sound_is_understood_however_its_event_is_written(separators, order) -> None:

@@ -87,6 +87,19 @@ def test_the_silence_of_an_idle_caller_ends_where_it_was_noticed() -> None:
     assert (event["audio_start_ms"], event["audio_end_ms"]) == (4000, 10_000)
 
 
+def test_the_silence_of_an_idle_caller_is_committed_as_an_item_without_words() -> None:
+    events = Wire(call_settings()).notify(notify.NotifyIdle("item_2", 10.0, True, "item_1"))
+    place = {"item_id": "item_2", "previous_item_id": "item_1"}
+    assert [event["type"] for event in events] == [
+        "input_audio_buffer.timeout_triggered",
+        "input_audio_buffer.committed",
+        "conversation.item.added",
+        "conversation.item.done",
+    ]
+    assert place.items() <= events[1].items()
+    assert events[2]["item"]["content"] == [{"type": "input_audio", "transcript": None}]
+
+
 def test_a_pressed_key_is_reported_with_its_time() -> None:
     # The package's model of this event knows no id, which all events of the protocol carry.
     (event,) = Encoder("sess_1", "conv_1").encode(notify.NotifyKeyPressed("9", 1_763_605_109))

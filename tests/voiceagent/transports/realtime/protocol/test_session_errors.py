@@ -23,6 +23,16 @@ from session_updates import WEATHER, detection, input_, mistake, output, updated
         ({"max_output_tokens": 0}, "invalid_value", "session.max_output_tokens", '1 to 4096, or "inf"'),
         ({"max_output_tokens": True}, "invalid_value", "session.max_output_tokens", "True"),
         ({"temperature": 3}, "invalid_value", "session.temperature", "3"),
+        (
+            {"tool_choice": {"type": "mcp", "server_label": "shop"}},
+            "invalid_value",
+            "session.tool_choice.server_label",
+            "servers: none",
+        ),
+        ({"reasoning": {"effort": "huge"}}, "invalid_value", "session.reasoning.effort", "'minimal'"),
+        ({"reasoning": {"depth": 2}}, "unknown_parameter", "session.reasoning.depth", "effort"),
+        ({"truncation": {"type": "half"}}, "invalid_value", "session.truncation", "'auto' or 'disabled'"),
+        ({"tracing": {"name": "x"}}, "invalid_value", "session.tracing", "'auto'"),
         ({"tool_choice": "sometimes"}, "invalid_value", "session.tool_choice", '"auto", "none", "required"'),
         (
             {"tools": [WEATHER], "tool_choice": {"type": "function", "name": "fly"}},

@@ -17,6 +17,8 @@ from llmcore.engine import Tool
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.session_settings import FORMATS, merge_given, show_session
 
+SHOP = {"type": "mcp", "server_label": "shop", "server_url": "https://shop.example/mcp"}
+
 # ---- what changes
 
 
@@ -55,6 +57,53 @@ def test_tool_choice_has_three_modes(choice: str) -> None:
 def test_tool_choice_may_force_one_function() -> None:
     choice = {"type": "function", "name": "weather"}
     assert updated(tools=[WEATHER], tool_choice=choice).tool_choice == "weather"
+
+
+@pytest.mark.parametrize("named", [{}, {"name": "search"}])
+def test_tool_choice_may_force_the_tools_of_an_mcp_server(named: dict[str, str]) -> None:
+    choice = {"type": "mcp", "server_label": "shop", **named}
+    after = updated(tools=[SHOP], tool_choice=choice)
+    assert show_session("sess_1", after)["tool_choice"] == choice
+
+
+def test_null_is_no_name_of_a_tool() -> None:
+    choice = {"type": "mcp", "server_label": "shop", "name": None}
+    shown = show_session("sess_1", updated(tools=[SHOP], tool_choice=choice))["tool_choice"]
+    assert shown == {"type": "mcp", "server_label": "shop"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "choice"),
+    [
+        (WEATHER, {"type": "function", "name": "weather"}),
+        (SHOP, {"type": "mcp", "server_label": "shop"}),
+    ],
+)
+@pytest.mark.parametrize("left", [[], None, [{"type": "function", "name": "now"}]])
+def test_a_choice_ends_with_the_tool_that_it_forced(
+    tool: dict[str, Any], choice: dict[str, str], left: list[Any] | None
+) -> None:
+    before = updated(tools=[tool], tool_choice=choice)
+    assert updated(before, tools=left).tool_choice == "auto"
+
+
+@pytest.mark.parametrize("choice", ["none", "required"])
+def test_a_mode_stays_when_tools_change(choice: str) -> None:
+    assert updated(updated(tools=[WEATHER], tool_choice=choice), tools=[]).tool_choice == choice
+
+
+def test_an_omitted_strength_of_the_noise_reduction_stays() -> None:
+    before = updated(**input_(noise_reduction={"type": "far_field", "strength": 0.5}))
+    after = updated(before, **input_(noise_reduction={"type": "near_field"}))
+    shown = show_session("sess_1", after)["audio"]["input"]["noise_reduction"]
+    assert shown == {"type": "near_field", "strength": 0.5}
+
+
+def test_noise_reduction_that_was_off_begins_anew() -> None:
+    before = updated(**input_(noise_reduction={"type": "far_field", "strength": 0.5}))
+    off = updated(before, **input_(noise_reduction=None))
+    shown = show_session("sess_1", updated(off, **input_(noise_reduction={"type": "far_field"})))
+    assert shown["audio"]["input"]["noise_reduction"] == {"type": "far_field"}
 
 
 def test_a_response_is_spoken_or_written() -> None:

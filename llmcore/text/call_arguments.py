@@ -1,0 +1,64 @@
+"""A tool call's name and arguments as models write them: read where their meaning is certain. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+
+from llmcore.text.written_calls import value_end
+
+_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*(?:```)?", re.DOTALL)
+"""A fence of Markdown around the whole text."""
+_NUMBER = re.compile(r":\d+$")
+"""Number of the call that some models append to the tool's name ("functions.weather:0")."""
+
+
+def read_arguments(text: str) -> str:
+    """Return the JSON object that `text` stands for, the text itself if that is not certain.
+
+    Read are an object in a fence of Markdown, with words after it, written twice, or with bare line breaks in
+    its strings. Two different objects are not: either may be meant.
+    """
+    fenced = _FENCE.fullmatch(text.strip())
+    body = fenced[1] if fenced else text.strip()
+    if not body.startswith("{"):
+        return text
+    end, complete = value_end(body)
+    rest = body[end:].strip()
+    if not complete or "{" in rest.replace(body[:end], ""):
+        return text
+    try:
+        found = json.loads(body[:end], strict=False)
+    except ValueError:
+        return text
+    return body[:end] if is_object(body[:end]) else json.dumps(found, ensure_ascii=False)
+
+
+def is_object(text: str) -> bool:
+    """Return True if the text is a JSON object, without any tolerance."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def sendable_arguments(text: str) -> str:
+    """Return arguments as servers accept them in the history: a JSON object, whatever the model wrote.
+
+    vLLM and chat templates decode the arguments of former calls, and refuse the whole request otherwise.
+    """
+    return text if is_object(text) else json.dumps({"arguments": text}, ensure_ascii=False)
+
+
+def known_name(name: str, known: Collection[str]) -> str:
+    """Return the known tool that a call's name means: without "functions." and a number, as some models write
+    them, or but for upper and lower case. The name itself if it means none, or several.
+    """
+    if name in known:
+        return name
+    bare = _NUMBER.sub("", name.rpartition("functions.")[2])
+    if bare in known:
+        return bare
+    alike = [one for one in known if one.casefold() == bare.casefold()]
+    return alike[0] if len(alike) == 1 else name
