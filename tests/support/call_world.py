@@ -27,8 +27,7 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 
 RATE_HZ = 1000
 POLICY = replace(
-    TurnConfig().to_policy(AgentConfig(), HistoryConfig()),
-    prefill_while_speaking=False,
+    TurnConfig(prefill_while_speaking=False).to_policy(AgentConfig(), HistoryConfig()),
     language="",
     history=HistoryBudget(),
 )

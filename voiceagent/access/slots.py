@@ -63,7 +63,7 @@ class Slots(Protocol):
 
 
 class LocalSlots:
-    """Call slots of a server of one process: refuses a call beyond `max_calls` or a caller's share."""
+    """Slots of a server of one process."""
 
     def __init__(self, max_calls: int) -> None:
         self.max_calls = max_calls
@@ -182,11 +182,13 @@ def lag_refusal(lag_s: float, max_lag_s: float, calls: int) -> Refusal | None:
     """Return why a process with this event loop lag and `calls` running calls refuses a call, None if it does
     not.
 
-    Lag decides, not CPU use: a late loop may have CPU time left, and a prompt one none.
+       Lag decides, not CPU use: a late loop may have CPU time left, and a prompt one none.
     """
     if not calls or lag_s <= max_lag_s:
         return None
-    reason = f"busy: the server is {lag_s * 1000:.0f} ms late; allowed: {max_lag_s * 1000:g} ms"
+    reason = (
+        f"busy: the server is {lag_s * 1000:.0f} ms late (server.max_loop_lag_ms is {max_lag_s * 1000:g})"
+    )
     return Refusal(reason, RETRY_AFTER_S)
 
 

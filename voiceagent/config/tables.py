@@ -58,7 +58,7 @@ class ServerConfig(AccessConfig):
     """Share of a core up to which one worker takes all calls before the next one gets any. 0 spreads calls
     evenly.
     """
-    max_loop_lag_ms: ClassVar[float] = 100.0
+    max_loop_lag_ms: float = Field(default=100.0, gt=0)
     """Largest lag of a process's event loop. Above it, new calls are refused with HTTP 503."""
     drain_s: Seconds = 3600.0
     """Time that open calls and running tools have to finish after SIGTERM. A second signal ends them at once.

@@ -168,7 +168,7 @@ class TurnConfig(Section):
     """Preemptive responses per turn. 0 disables them."""
     preemptive_tokens: ClassVar[int] = 24
     """Tokens that a preemptive response may generate before the turn has ended."""
-    prefill_while_speaking: ClassVar[bool] = True
+    prefill_while_speaking: bool = True
     """Let the LLM prefill the history and the final part of the transcript while the caller still speaks."""
     llm_end: LlmEndConfig | None = None
     """End-of-turn probability from the LLM, as a feature of "semantic_vad". `voiceagent calibrate` prints

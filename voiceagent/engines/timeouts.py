@@ -1,8 +1,10 @@
-"""`[timeouts]`: the longest wait for each stage of a turn; constants for the waits for processes."""
+"""`[timeouts]`: the longest wait for each stage of a turn and for each process."""
 
 from __future__ import annotations
 
 from typing import ClassVar
+
+from pydantic import Field
 
 from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.validation.section import Duration, Section
@@ -24,8 +26,8 @@ _LATE_S = 1.0
 
 
 class TimeoutsConfig(Section):
-    """`[timeouts]`: longest waits for the stages of a turn. Each wait has this one limit; the waits for
-    fallbacks and for replicas are shares of it.
+    """`[timeouts]`: longest waits for the stages of a turn and for processes. Each wait has this one limit;
+    the waits for fallbacks and for replicas are shares of it.
     """
 
     transcript_s: Duration = 4.5
@@ -47,13 +49,13 @@ class TimeoutsConfig(Section):
     """Longest wait from a text fragment to its first audio, and between two chunks of it. Then the caller
     hears the apology. `[synthesizer_fallback]` is asked after half of it.
     """
-    engine_hang_s: ClassVar[float] = 5.0
+    engine_hang_s: float = Field(default=5.0, ge=_LATE_S)
     """Time without a heartbeat after which an engine process is killed and restarted. One that uses its
     processor meanwhile has 30 s, as it is slow and would be slow again.
     """
     engine_working_s: ClassVar[float] = 30.0
     """The same for an engine process that computes."""
-    worker_hang_s: ClassVar[float] = 10.0
+    worker_hang_s: float = Field(default=10.0, ge=_LATE_S)
     """Time without a heartbeat after which a call worker is killed and restarted. Its calls end."""
     restart_s: ClassVar[float] = 120.0
     """Longest restart of a process. The first start, which may load a model, has no limit."""

@@ -9,7 +9,7 @@ from voiceagent.session.call import InputOverflow
 
 CATCH_UP_S = 30.0
 """Maximum late audio that may arrive at once, after a stall of client, network or server: it was spoken in
-real time. Equals the time that a phone line may be without any audio (`TransportLimits.max_phone_idle_s`).
+real time. Equals the time that a phone line may be without any audio (`limits.max_phone_idle_s`).
 """
 
 

@@ -167,7 +167,8 @@ RULES = (
         Quantile("voiceagent_llm_ttft_seconds", 0.5, MIN_TURNS),
         0.3,
         "voiceagent_prefilled_tokens_total a turn, the length of agent.instructions and of tools",
-        "a shorter system prompt, a smaller history.max_tokens, max_num_batched_tokens, a smaller model, FP8",
+        "turn.prefill_while_speaking, a shorter system prompt, a smaller history.max_tokens, "
+        "max_num_batched_tokens, a smaller model or FP8",
     ),
     Rule(
         "tail",

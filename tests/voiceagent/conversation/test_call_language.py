@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from call_settings import call_settings
 from call_world import CallWorld, of
 from hypothesis import given
@@ -146,9 +144,7 @@ def multilingual(**settings: object) -> CallWorld:
     """Return a call in English, German and Spanish."""
     agent = AgentConfig(instructions="Be kind.")
     others = [LanguageConfig().to_agent(code, agent) for code in LANGUAGES[1:]]
-    policy = replace(
-        TurnConfig().to_policy(agent, HistoryConfig(), others=others), prefill_while_speaking=False
-    )
+    policy = TurnConfig(prefill_while_speaking=False).to_policy(agent, HistoryConfig(), others=others)
     return CallWorld(call_settings(instructions="Be kind.", language="en", **settings), policy)
 
 

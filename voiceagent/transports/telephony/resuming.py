@@ -61,7 +61,7 @@ class Continuable(Protocol):
 
 class PhoneStream(ReplaceableWire[Message]):
     """The stream of one call, which another one may replace. It waits until the call ends, at the latest
-    after `TransportLimits.max_phone_idle_s`. Messages to a lost stream are dropped.
+    after `limits.max_phone_idle_s`. Messages to a lost stream are dropped.
     """
 
     def __init__(self, wire: Wire[Message], call: Call, new_serializer: Callable[[], Serializer]) -> None:
