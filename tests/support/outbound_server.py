@@ -22,6 +22,8 @@ from voiceagent.transports.telephony.outbound.endpoint import OutboundEndpoint
 from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
 from voiceagent.transports.telephony.provider import Placement
 
+PATIENCE_S = 30.0
+"""Longest wait for an answer: on a busy machine httpx's 5 s have passed once."""
 KEY = {"authorization": "Bearer the-key"}
 TO, OWN = "+15550123456", "+15550100000"
 
@@ -58,19 +60,19 @@ class OutboundServer(PhoneServer):
 
     async def post(self, body: Any, **headers: str) -> httpx.Response:
         """Ask for a call."""
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as client:
             url = f"http://127.0.0.1:{self.port}/v1/calls"
             return await client.post(url, json=body, headers={**KEY, **headers})
 
     async def hang_up(self, call_id: str) -> httpx.Response:
         """Ask for the end of a call."""
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as client:
             url = f"http://127.0.0.1:{self.port}/v1/calls/{call_id}/hangup"
             return await client.post(url, headers=KEY)
 
     async def status(self, call_id: str) -> dict[str, Any]:
         """Ask for the status of a call."""
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as client:
             url = f"http://127.0.0.1:{self.port}/v1/calls/{call_id}/status"
             return dict((await client.get(url, headers=KEY)).json())
 
