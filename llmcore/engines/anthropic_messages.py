@@ -16,6 +16,7 @@ from anthropic.types import Usage as ReportedUsage
 
 from llmcore.engine import Delta, Message, Request, ToolCall, Usage
 from llmcore.engines.remote_failures import BrokenStream
+from llmcore.text.call_arguments import arguments_object
 from llmcore.text.finish_words import finish_reason
 from llmcore.text.message_shapes import GO_ON, OPENING, Shapes
 from llmcore.text.reshaping import adapt_messages
@@ -96,7 +97,7 @@ def _blocks(message: Message, server: str) -> list[dict[str, Any]]:
             "type": "tool_use",
             "id": call.call_id,
             "name": sendable_name(call.name),
-            "input": _arguments(call.arguments),
+            "input": arguments_object(call.arguments),
         }
         for call in message.tool_calls
     ]
@@ -120,15 +121,6 @@ def _text_block(text: str) -> dict[str, Any]:
 
 def _result_block(call_id: str | None, text: str) -> dict[str, Any]:
     return {"type": "tool_result", "tool_use_id": call_id, "content": text}
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    """Return the arguments as the object that the API requires; a model may have written anything."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"arguments": text}
 
 
 def _tools(request: Request) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
+from typing import Any
 
 from llmcore.text.written_calls import value_end
 
@@ -43,12 +44,21 @@ def is_object(text: str) -> bool:
         return False
 
 
+def arguments_object(text: str) -> dict[str, Any]:
+    """Return arguments as the object that servers require in the history: empty for none, and under
+    "arguments" if the model wrote anything else than a JSON object.
+    """
+    if not text.strip():
+        return {}
+    return dict(json.loads(text)) if is_object(text) else {"arguments": text}
+
+
 def sendable_arguments(text: str) -> str:
-    """Return arguments as servers accept them in the history: a JSON object, whatever the model wrote.
+    """Return the JSON of `arguments_object`, an object as it was written.
 
     vLLM and chat templates decode the arguments of former calls, and refuse the whole request otherwise.
     """
-    return text if is_object(text) else json.dumps({"arguments": text}, ensure_ascii=False)
+    return text if is_object(text) else json.dumps(arguments_object(text), ensure_ascii=False)
 
 
 def known_name(name: str, known: Collection[str]) -> str:

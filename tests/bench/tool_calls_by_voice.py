@@ -40,7 +40,7 @@ REQUESTS = Path(__file__).with_suffix(".toml")
 HALF_A_DAY = 12 * 60
 _DONE_AT = re.compile(r" at (.+?)(?:, table|$)")
 REFUSED = "not done"
-"""How the front desk's tools begin a result that did nothing."""
+"""Beginning of the front desk's results that did nothing."""
 
 
 def voices() -> list[tuple[str, BlockingSynthesizer]]:

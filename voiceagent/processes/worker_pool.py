@@ -260,12 +260,11 @@ class WorkerPool:
             for number in range(len(self._workers))
         ]
         try:
-            for answered in asyncio.as_completed(asking, timeout=wait_s):
-                number, answer = await answered
-                if answer:
-                    return number
-        except TimeoutError:
-            pass
+            with suppress(TimeoutError):
+                for answered in asyncio.as_completed(asking, timeout=wait_s):
+                    number, answer = await answered
+                    if answer:
+                        return number
         finally:
             for one in asking:
                 one.cancel()

@@ -66,7 +66,12 @@ def test_an_object_means_itself(arguments: dict[str, object]) -> None:
     assert read_arguments(written) == sendable_arguments(written) == written
 
 
-@given(st.text())
+@pytest.mark.parametrize("nothing", ["", " ", "\n"])
+def test_no_arguments_are_an_empty_object(nothing: str) -> None:
+    assert sendable_arguments(nothing) == "{}"
+
+
+@given(st.text().filter(str.strip))
 def test_whatever_the_model_wrote_servers_get_an_object_that_has_it(written: str) -> None:
     sent = sendable_arguments(written)
     assert is_object(sent) and (sent == written or json.loads(sent) == {"arguments": written})

@@ -312,8 +312,8 @@ def decide_end_of_turn(
         longest_pause_s=max(turn.pauses_s, default=0.0),
         resumed=turn.resumes is not None,
     )
-    acting = (policy.acting_s, policy.min_acting_s) if acts else ()
-    return judge(evidence, language_of(policy.language), eagerness, *acting)
+    acting_s, min_s = (policy.acting_s, policy.min_acting_s) if acts else (0.0, 0.0)
+    return judge(evidence, language_of(policy.language), eagerness, acting_s, min_s)
 
 
 def silence_before_acting_s(
