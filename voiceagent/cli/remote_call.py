@@ -177,9 +177,7 @@ class RemoteCall:
                 self._open_tools.discard(event["item"]["call_id"])
                 self._speech_due = True
                 exchange.tools.append(f"-> {event['item']['output']}")
-                asyncio.get_running_loop().call_later(
-                    TOOL_SPEECH_S, self._stop_waiting, exchange, len(exchange.tools)
-                )
+                self._limit_waiting()
             case "response.done":
                 self._done(event["response"])
             case "voiceagent.latency":
@@ -189,6 +187,12 @@ class RemoteCall:
             case "error":
                 exchange.failures.append(event["error"]["message"])
                 self._over.set()
+
+    def _limit_waiting(self) -> None:
+        """Wait for speech about a tool's result for `TOOL_SPEECH_S`."""
+        exchange = self._exchange
+        loop = asyncio.get_running_loop()
+        loop.call_later(TOOL_SPEECH_S, self._stop_waiting, exchange, len(exchange.tools))
 
     def _stop_waiting(self, exchange: Exchange, tool_lines: int) -> None:
         """Stop waiting for speech about a tool's result, which some tools, such as a transfer, do not need.
@@ -210,6 +214,8 @@ class RemoteCall:
         spoken = "".join(self._exchange.answered).strip() and not (self._open_tools or self._speech_due)
         if failed or spoken:
             self._over.set()
+        elif self._speech_due:  # the result may have been spoken before its item came
+            self._limit_waiting()
 
 
 @asynccontextmanager
