@@ -158,6 +158,7 @@ def _rules_of(language: Language) -> _Rules:
         *WORD_RULES,
         *codes.LETTER_RULES,
         *(telephone.VERSION_RULES if has_words(language) else ()),
+        *telephone.EXTENSION_RULES,
         *roman.rules_of(language),
     )
     signs_first = (

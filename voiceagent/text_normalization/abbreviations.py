@@ -111,4 +111,7 @@ _ENGLISH = (
     ),
 )
 _INITIALS = (rule(r"(?:[A-Z]\.){2,}(?!\w)", _initials),)
-_GERMAN = (rule(r"([A-ZÄÖÜ][\wäöüß-]{1,40}?)str(?:\.|(?=\ \d))(?!\w)", _read_german_street),)
+_GERMAN = (
+    rule(r"([A-ZÄÖÜ][\wäöüß-]{1,40}?)str(?:\.|(?=\ \d))(?!\w)", _read_german_street),
+    rule(r"([A-ZÄÖÜ][a-zäöüß-]{2,40}?)nr\.", lambda match, _: f"{match[1]}nummer"),
+)

@@ -105,7 +105,11 @@ def _walk_back(before: str, labels: Labels) -> Label | None:
 
 def _is_abbreviation(tokens: list[str], labels: Labels) -> bool:
     """Return True if a full stop belongs to the label before it: "tel.", "ext."."""
-    return bool(tokens) and len(tokens[-1]) < 5 and _kind(labels, tokens[-1]) is not None
+    return (
+        bool(tokens)
+        and (len(tokens[-1]) < 5 or tokens[-1].endswith("nr"))
+        and _kind(labels, tokens[-1]) is not None
+    )
 
 
 def _label_after(after: str, labels: Labels) -> Label | None:

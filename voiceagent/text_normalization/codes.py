@@ -102,8 +102,17 @@ def _read_letters_and_figures(match: re.Match[str], language: Language) -> str |
     return spell(match[0].replace(" ", ""), language)
 
 
+def _read_british_postcode(match: re.Match[str], language: Language) -> str:
+    """Read "NW1 6XE"."""
+    return ", ".join(filter(None, (spell(part, language) for part in match.groups())))
+
+
+_MASK = rule(r"(?:[xX]{3,4}[ -]?){1,5}(?=\d{3,4}\b)", lambda match, _: "")
+"""Marks for hidden figures: "XXXX-XXXX-4242"."""
 _GROUP = r"[A-Z]{0,4}\d++(?:[A-Z]{1,4}\d*+)?+|[A-Z]{1,4}+"
 RULES: tuple[Rule, ...] = (
+    _MASK,
+    rule(r"([A-Z]{1,2}\d[A-Z\d]?)[ ](\d[A-Z]{2})(?!\w)", _read_british_postcode, "en"),
     rule(
         r"[A-Z]{2}\d{2}(?:[ ]?[\dA-Z]{4}){3,7}(?:[ ]?[\dA-Z]{1,3})?(?!\w)",
         lambda match, language: spell(match[0], language),
@@ -122,6 +131,7 @@ RULES: tuple[Rule, ...] = (
 )
 """Rules for codes that begin with a figure, or with letters before figures."""
 LETTER_RULES: tuple[Rule, ...] = (
-    rule(r"[A-Z]{2}[ ]\d{2,8}(?![^\W_]|[.,:/]\d)", _read_letters_and_figures),
+    _MASK,
+    rule(r"[A-Z]{2,3}[ ]\d{2,8}(?![^\W_]|[.,:/]\d)", _read_letters_and_figures),
     rule(r"[A-Z]{4,8}(?![\w'’-])", _read_letters),
 )

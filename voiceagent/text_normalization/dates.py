@@ -224,7 +224,6 @@ def date_rules(language: Language) -> tuple[Rule, ...]:
     if not language.months:
         return ()
     month, year = month_pattern(language), r"(?P<year>\d{4}|\d\d)"
-    romance = ("es", "fr", "it", "nl", "pt")
     return (
         rule(
             r"(?P<year>\d{4})(?P<sep>[-/])(?P<month>\d\d)(?P=sep)(?P<day>\d\d)(?![\d/-])"
@@ -240,15 +239,11 @@ def date_rules(language: Language) -> tuple[Rule, ...]:
             rf"(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}})(?:/{year})?(?![\d/])",
             _read_numeric_date,
         ),
+        rule(r"9/11(?![\d/])", lambda match, _: "nine eleven", "en"),
         rule(
             r"(?P<first>\d{1,2})(?P<sep>[.-])(?P<second>\d{1,2})(?P=sep)(?P<year>\d{4})(?![\d.-]\d)",
             _read_numeric_date,
-            *romance,
-        ),
-        rule(
-            r"(?P<first>\d\d)(?P<sep>\.)(?P<second>\d\d)\.(?P<year>\d{4})(?![\d.-]\d)",
-            _read_numeric_date,
-            "en",
+            *("en", "es", "fr", "it", "nl", "pt"),
         ),
         rule(
             r"(\d{1,2})\.\s?(\d{1,2})\.(?:\s?(\d{4})(?![\w%]|[.,]\d)|(\d\d)(?!\d))?(?!\d)",

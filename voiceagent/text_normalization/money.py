@@ -94,7 +94,16 @@ def _read_range(match: re.Match[str], language: Language) -> str | None:
     ):
         first, last = (_sum_words(each, currency, sign, language) for each in (start, end))
         return f"{first} {until} {last}"
-    if scale := match["scale"]:
+    scale, before = match["scale"], match["scale_before"]
+    if before and before != scale:
+        first = f"{number_words(start, language)} {language.scales.get(before, before)} {currency[1]}"
+        last = (
+            f"{number_words(end, language)} {language.scales.get(scale, scale)} {currency[1]}"
+            if scale
+            else None
+        )
+        return f"{first} {until} {last or _sum_words(end, currency, sign, language)}"
+    if scale:
         amounts = (number_words(each, language) for each in (start, end))
         return f"{f' {until} '.join(filter(None, amounts))} {language.scales.get(scale, scale)} {currency[1]}"
     return f"{_whole(start, currency[1], language)} {until} {_sum_words(end, currency, sign, language)}"
@@ -131,12 +140,13 @@ def money_rules(language: Language) -> tuple[Rule, ...]:
     named = rf"{signs}|(?:{names})(?:(?<=\W)|(?!\w))"
     return (
         rule(
-            rf"(?P<sign>{signs})[ ]?(?P<start>{number}){dash}(?:(?P=sign)[ ]?)?(?P<end>{number}){scale}"
+            rf"(?P<sign>{signs})[ ]?(?P<start>{number})(?P<scale_before>{scales})?{dash}"
+            rf"(?:(?P=sign)[ ]?)?(?P<end>{number}){scale}"
             rf"(?P<sign_after>(?!))?(?![\w'’%]|[.,]\d)",
             _read_range,
         ),
         rule(
-            rf"(?P<start>{number})(?P<sign>(?!))?(?:{gap}(?:{signs}|(?:{names})\b))?{dash}(?P<end>{number})"
+            rf"(?P<start>{number})(?P<sign>(?!))?(?P<scale_before>(?!))?(?:{gap}(?:{signs}|(?:{names})\b))?{dash}(?P<end>{number})"
             rf"{scale}{gap}(?P<sign_after>{named})(?![\w'’]|{gap}\d)",
             _read_range,
         ),

@@ -9,10 +9,11 @@ from voiceagent.text_normalization.agreement import counting_words, noun_gender
 from voiceagent.text_normalization.languages import Language, word_set
 from voiceagent.text_normalization.numbers import digit_words, in_words, number_pattern, number_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
+from voiceagent.text_normalization.units import stop_pattern
 
-_SCALES = {"k": "thousand", "K": "thousand", "M": "million"}
+_SCALES = {"k": "thousand", "K": "thousand", "M": "million", "mn": "million", "bn": "billion"}
 _BY = {"en": "by", "de": "mal", "es": "por", "fr": "sur", "it": "per", "nl": "bij", "pt": "por"}
-_LENGTH_BEFORE = re.compile(r"\d[ ]?(?:[cmk]?m|ft|in\.?)[ ]$")
+_LENGTH_BEFORE = re.compile(r"\d(?:[ ]?(?:[cmk]?m|ft|in\.?)|['’′\"″])[ ]$")
 _SMALL_PARTS = frozenset([16, 32, 64, 100, 1000])
 """Denominators above ten that are no day of a month."""
 _OUT_OF = {"en": "out of", "de": "von", "es": "sobre", "fr": "sur", "it": "su", "nl": "van de", "pt": "de"}
@@ -92,6 +93,7 @@ def _read_percent(match: re.Match[str], language: Language) -> str | None:
 
 def _read_scaled(match: re.Match[str], language: Language) -> str:
     kind = match["scale"] == "K" and len(match["amount"]) == 1  # "a 4K display", "a 5K run"
+    kind = kind or bool(re.match(r"[ ](?:run|race|walk|runner)s?\b", text_after(match, 9)))
     return f"{number_words(match['amount'], language)} {'K' if kind else _SCALES[match['scale']]}"
 
 
@@ -239,14 +241,15 @@ def quantity_rules(language: Language) -> tuple[Rule, ...]:
     symbols = sorted(language.units, key=len, reverse=True)
     fraction = (
         r"(?P<whole>\d+[ -](?=\d{1,2}/)|\d+[ ]?(?=[½⅓⅔¼¾⅛]))?"
-        r"(?P<part>\d{1,2}/\d{1,4}(?![\d/]|[ ]?=)|[½⅓⅔¼¾⅛])"
-        rf"(?:[ ]?(?P<unit>{'|'.join(re.escape(symbol) for symbol in symbols) or '(?!)'})(?![\w'’]))?"
+        r"(?P<part>(?<!/)\d{1,2}/\d{1,4}(?![\d/]|[ ]?=)|[½⅓⅔¼¾⅛])"
+        rf"(?:[ ]?(?P<unit>{'|'.join(re.escape(symbol) for symbol in symbols) or '(?!)'})(?![\w'’])"
+        rf"{stop_pattern(language)})?"
     )
     rating = rf"(\d{language.decimal}\d)/(\d{{1,2}})(?![\d/])"
     return (
         rule(r"(?P<lines>480|576|720|1080|1440|2160|4320)p\b", _read_lines, "en"),
         rule(rf"{amount}[ \u00a0\u202f]?%", _read_percent),
-        rule(rf"{amount}(?P<scale>[kKM])(?![\w'’])", _read_scaled, "en"),
+        rule(rf"{amount}(?P<scale>[kKM]|[bm]n)(?![\w'’])", _read_scaled, "en"),
         *(rule(r"24/7\b(?:/365\b)?", _read_around_the_clock, code) for code in _AROUND_THE_CLOCK),
         *(rule(r"(\d{1,3})/\1(?![\d/])", _read_equal, code) for code in _OUT_OF),
         *(rule(rating, _read_out_of, code) for code in _OUT_OF),

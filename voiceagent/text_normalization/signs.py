@@ -26,8 +26,12 @@ def _read_range(match: re.Match[str], language: Language) -> str | None:
     spaced = before.endswith(" ")
     if spaced != match[0].endswith(" ") or not _RANGE_START.search(before):
         return None
-    subtracts = _RESULT.match(text_after(match, 16))
-    return language.signs.get("−" if subtracts else "–")
+    if _RESULT.match(text_after(match, 16)):
+        return language.signs.get("−")
+    between, joined = _BETWEEN.get(language.code, ("(?!)", ""))
+    if re.search(rf"\b{between}[ ]\S{{1,8}}[ ]?$", text_before(match, 24), re.IGNORECASE):
+        return joined
+    return language.signs.get("–")
 
 
 def _read_key(match: re.Match[str], language: Language) -> str | None:
@@ -77,6 +81,11 @@ def _read_power(match: re.Match[str], language: Language) -> str | None:
     return words or f"{power} {number_words(exponent.lstrip('-'), language)}"
 
 
+_BETWEEN = {
+    "en": ("between", "and"), "de": ("zwischen", "und"), "es": ("entre", "y"), "fr": ("entre", "et"),
+    "it": ("(?:tra|fra)", "e"), "nl": ("tussen", "en"), "pt": ("entre", "e"),
+}  # fmt: skip
+"""The word before a range that begins with "between", and the word between its ends."""
 _RESULT = re.compile(r"[ ]?\d[\d.,]*[ ]?=")
 _AFTER_AMOUNT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?$")
 _AFTER_UNIT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?[^\W\d_]{{1,6}}[²³]?$")
@@ -176,5 +185,8 @@ POWER_RULES: tuple[Rule, ...] = tuple(
     for code in _POWERS
 )
 """Rules for exponents: "5²", "x^2"."""
-KEY_RULES: tuple[Rule, ...] = (rule(r"[*\#](?=\d{2,3}\b|[ ,.;!?]|$)", _read_key, "en", "de", "es"),)
+KEY_RULES: tuple[Rule, ...] = (
+    rule(r"([*\#])(?=-?[Tt]aste)-?", lambda match, language: _KEYS[language.code][match[1]], "de"),
+    rule(r"[*\#](?=\d{2,3}\b|[ ,.;!?]|$)", _read_key, "en", "de", "es"),
+)
 """Rules for signs that Markdown would otherwise consume."""

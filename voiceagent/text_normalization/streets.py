@@ -7,6 +7,7 @@ import re
 from voiceagent.text_normalization.languages import Language, find_language
 from voiceagent.text_normalization.numbers import digit_words, in_words, number_words
 from voiceagent.text_normalization.rules import Rule, rule, text_before
+from voiceagent.text_normalization.units import is_about_temperature
 
 _STREETS = (
     "St|Street|Ave|Avenue|Blvd|Boulevard|Rd|Road|Dr|Drive|Ln|Lane|Way|Ct|Court|Pl|Place|Sq|Square|Pkwy|Parkway"
@@ -44,6 +45,8 @@ def _read_house_and_letter(match: re.Match[str], language: Language) -> str | No
 
 
 def _read_number_and_letter(match: re.Match[str], language: Language) -> str | None:
+    if match[2] in "CF" and is_about_temperature(match):
+        return None
     return f"{number_words(match[1], language)} {match[2].upper()}"
 
 
@@ -75,6 +78,11 @@ def _read_dutch_code(match: re.Match[str], language: Language) -> str | None:
     return f"{digit_words(match[1], language)}, {match[2]} {match[3]}"
 
 
+def _read_model(match: re.Match[str], language: Language) -> str:
+    """Read "747" or "737-800" after its maker."""
+    return ", ".join(filter(None, (house_number_words(part, language) for part in match.groups() if part)))
+
+
 def _read_digits(match: re.Match[str], language: Language) -> str | None:
     return digit_words(match[0], language)
 
@@ -84,12 +92,18 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(\d{{1,5}})(?=(?:{_NAME}){{1,3}}?[ ](?:{_STREETS})\b)", _read_house, "en"),
     rule(r"(\d{3,4})(?=[ ](?:Broadway|Main)\b)", _read_house, "en"),
     rule(rf"(\d{{3,4}})([A-F])(?=(?:{_NAME}){{1,3}}?[ ](?:{_STREETS})\b)", _read_house_and_letter, "en"),
+    rule(
+        r"(?:(?<=Boeing[ ])|(?<=Porsche[ ])|(?<=Peugeot[ ]))(\d{3})(?:-(\d{3}))?(?![\w,.]?\d)",
+        _read_model,
+        "en",
+    ),
     rule(r"(\d{1,4})([A-F])(?![\w-])", _read_number_and_letter, "en"),
     rule(r"(\d{1,4})[ ]?([a-f])(?=[,.;]|[ ]?$)", _read_number_and_letter, "de"),
     rule(r"(?:(?<=\d,[ ])|(?<=\d[a-z],[ ]))\d{5}(?=[ ][A-ZÄÖÜ])", _read_digits, "de"),
     rule(r"(?<=[^\W_],[ ])\d{5}(?=[ ][A-ZÁÉÍÓÚ])", _read_digits, "es", "fr", "it"),
     rule(r"(\d{4})[ ]?([A-Z])([A-Z])(?![\w'’])", _read_dutch_code, "nl"),
     rule(r"(?<=in[ ])\d{5}(?=[ ][A-ZÄÖÜ][a-zäöü])", _read_digits, "de"),
+    rule(r"(?<=C[.]P[.][ ])\d{5}\b", _read_digits, "es"),
 )
 NAME_RULES: tuple[Rule, ...] = (
     rule(rf"([NSEW])\.?(?={_NAME}[ ](?:{_STREETS})\b)", _read_direction, "en"),

@@ -6,7 +6,7 @@ import re
 
 from voiceagent.text_normalization.languages import Language
 from voiceagent.text_normalization.numbers import digit_words, number_words
-from voiceagent.text_normalization.rules import Rule, rule
+from voiceagent.text_normalization.rules import Rule, rule, text_before
 
 _TELEPHONE_DIGITS = (7, 15)
 
@@ -18,6 +18,11 @@ def _read_telephone(match: re.Match[str], language: Language) -> str | None:
     digits = digit_words(match[0].replace("(0)", " "), language)
     plus = f"{language.signs['+']} " if match[0].startswith("+") and "+" in language.signs else ""
     return plus + digits if digits else None
+
+
+def _read_extension(match: re.Match[str], language: Language) -> str | None:
+    after_number = re.search(r"\d{3}[ .-]\d{4},?[ ]$", text_before(match, 12))
+    return f"extension {digit_words(match[1], language)}" if after_number else None
 
 
 def _read_version(match: re.Match[str], language: Language) -> str | None:
@@ -54,5 +59,7 @@ POINTED_RULES: tuple[Rule, ...] = (
     ),
 )
 """Rules for a full stop between figures that is no decimal point in the language: "Version 2.0"."""
+EXTENSION_RULES: tuple[Rule, ...] = (rule(r"x[ ]?(\d{1,6})\b", _read_extension, "en"),)
+"""Rules for an extension after its number: "555-0100 x12"."""
 VERSION_RULES: tuple[Rule, ...] = (rule(r"(?P<v>v)(?P<version>\d+(?:\.\d+){1,3})(?!\w)", _read_version),)
 """Rules for versions with a letter: "v1.2.3"."""

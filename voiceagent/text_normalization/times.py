@@ -50,7 +50,7 @@ def _clock(hour: int, minute: int, language: Language) -> str | None:
         return None
     between = "heure" if language.code == "fr" and hour == 1 else language.hour
     minutes = in_words(minute, language) if minute else ""
-    if minute and minute < 10:
+    if minute and (minute < 10 or language.code == "pt"):
         minutes = f"{_SHORT_MINUTES.get(language.code, '')}{minutes}"
     return " ".join(filter(None, (_hour_words(hour, language), between, minutes)))
 
@@ -107,11 +107,14 @@ def _read_english_time(match: re.Match[str], language: Language) -> str | None:
     hour, minute, half = int(match["hour"]), int(match["minute"]), _half_of_day(match, language)
     if hour > 24:
         return None
-    words = _english_clock(hour, minute, language, bool(half))
+    named = re.match(r"[ ](?:noon|midnight)\b", text_after(match, 10)) is not None
+    words = _english_clock(hour, minute, language, bool(half) or named)
     return _with_seconds(" ".join(filter(None, (words, half))), match.groupdict(), language)
 
 
 def _english_clock(hour: int, minute: int, language: Language, half: bool = False) -> str | None:
+    if not minute and hour in (0, 24):
+        return "midnight"
     if minute:
         after = f"{'oh ' if minute < 10 else ''}{in_words(minute, language)}"
     else:

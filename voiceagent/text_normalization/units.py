@@ -11,6 +11,14 @@ from voiceagent.text_normalization.rules import Rule, rule, text_after, text_bef
 
 _MINUTES_FOLLOW_HOURS = re.compile(r"\d\s?(?:h|hrs?|d|hours?|Std\.?|Stunden?|horas?),?\s?$")
 _SECONDS_FOLLOW = re.compile(r"\s?\d{1,2}\s?s(?:ec)?\b")
+_MEASURES = re.compile(r"[ ](?:x|by|long|wide|tall|deep|high|thick|across)\b")
+"""Words after a length."""
+_BY_BEFORE = re.compile(r"\d['’′\"″]?[ ]?(?:x|×|by)[ ]$")
+_TEMPERATURES = re.compile(
+    r"\b(?:weather|temperatures?|degrees|outside|warm|cold|cool|hot|sunny|rainy|cloudy|windy|forecast|fever|oven"
+    r"|bake|preheat|(?:high|low)s?[ ](?:of|is|around|near)|feels[ ]like)\b",
+    re.IGNORECASE,
+)
 
 
 def _read_unit(match: re.Match[str], language: Language) -> str | None:
@@ -50,6 +58,31 @@ def _amount_of(amount: str, unit: Unit, match: re.Match[str], language: Language
     return f"{words} {unit.one if amount == '1' else unit.many}" if words else None
 
 
+def _read_feet_alone(match: re.Match[str], language: Language) -> str | None:
+    """Read "6'" before or after another length, or before what it measures, as feet."""
+    one = word_before(match) in ("a", "an") and re.match(r"[ ][a-z]", text_after(match, 2))
+    if not (one or _BY_BEFORE.search(text_before(match, 12)) or _MEASURES.match(text_after(match, 12))):
+        return None
+    if one:
+        return f"{number_words(match['amount'], language)} {language.units['ft'].one}"
+    return _amount_of(match["amount"], language.units["ft"], match, language)
+
+
+def _read_inches_before_their_measure(match: re.Match[str], language: Language) -> str | None:
+    return _amount_of(match["amount"], language.units["in."], match, language)
+
+
+def _read_temperature(match: re.Match[str], language: Language) -> str | None:
+    if not is_about_temperature(match):
+        return None
+    return _amount_of(match["amount"], language.units[f"°{match['scale']}"], match, language)
+
+
+def is_about_temperature(match: re.Match[str]) -> bool:
+    """Return True if the text around "68F" is about a temperature; seats and gates look alike."""
+    return _TEMPERATURES.search(f"{text_before(match, 80)} {text_after(match, 60)}") is not None
+
+
 def _read_feet(match: re.Match[str], language: Language) -> str:
     return f"{number_words(match[1], language)} foot {number_words(match[2], language)}"
 
@@ -60,6 +93,12 @@ def _read_hours_and_minutes(match: re.Match[str], language: Language) -> str:
     return " ".join(filter(None, parts))
 
 
+def stop_pattern(language: Language) -> str:
+    """Return the regular expression of a unit's full stop inside a sentence: "2 tsp. of sugar"."""
+    following = "a-zäöü0-9" if language.code == "de" else "a-z0-9"
+    return rf"(?:\.(?=[,;:]|[ ][{following}]))?"
+
+
 def unit_rules(language: Language) -> tuple[Rule, ...]:
     """Return the rules for numbers with units; none if the language has no names of units."""
     if not language.units:
@@ -67,10 +106,15 @@ def unit_rules(language: Language) -> tuple[Rule, ...]:
     amount = rf"(?P<amount>{number_pattern(language)})"
     symbols = sorted(language.units, key=len, reverse=True)
     units = "|".join(re.escape(symbol) for symbol in symbols)
-    stop = r"(?:\.(?=[,;:]|[ ][a-z0-9]))?" if language.code != "de" else r"(?:\.(?=[,;:]|[ ][a-zäöü0-9]))?"
     return (
         rule(r"(\d)(?:['’′][ ]?|[ ]?ft\.?[ ])(\d{1,2})(?:[\"″]|[ ]?in\b)", _read_feet, "en"),
         rule(rf'{amount}"(?!\w)', _read_inches, "en"),
+        rule(rf"{amount}['’′](?![\w'’])", _read_feet_alone, "en"),
+        rule(rf"{amount}[ ]?(?P<scale>[CF])(?![\w'’-])", _read_temperature, "en"),
+        rule(rf"{amount}[ ]in(?={_MEASURES.pattern})", _read_inches_before_their_measure, "en"),
         rule(r"(?P<hours>\d{1,2})h[ ]?(?P<minutes>[0-5]\d)(?:m|min)?\b(?![:.]\d)", _read_hours_and_minutes),
-        rule(rf"{amount}(?P<gap>[ \u00a0\u202f-]?)(?P<unit>{units})(?![\w'’]){stop}", _read_unit),
+        rule(
+            rf"{amount}(?P<gap>[ \u00a0\u202f-]?)(?P<unit>{units})(?![\w'’]){stop_pattern(language)}",
+            _read_unit,
+        ),
     )

@@ -15,7 +15,8 @@ def _read_days(match: re.Match[str], language: Language) -> str | None:
     until = match["until_day"]
     if not until:
         return None if day == "Freitag" and _is_title(match) else day
-    return f"{day} {language.until[0]} {names[until]}"
+    joined = "au" if language.code == "fr" and "au" in match[0] else language.until[0]
+    return f"{day} {joined} {names[until]}"
 
 
 def _read_day_of_several(match: re.Match[str], language: Language) -> str:

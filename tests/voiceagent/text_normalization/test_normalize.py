@@ -122,7 +122,7 @@ OTHERS = [
      "Monsieur Dupont paie mille deux cent trente-quatre virgule cinq euros le premier mai"),
     ("es", "¿Cuesta 3,50 €? Sr. López", "¿Cuesta tres euros cincuenta? Señor López"),
     ("it", "1 € e 5%", "un euro e cinque per cento"),
-    ("pt", "7:30, 2º", "sete trinta, segundo"),
+    ("pt", "7:30, 2º", "sete e trinta, segundo"),
     ("nl", "9:00 uur", "negen uur"),
     ("ru", "Это стоит 5 рублей", "Это стоит пять рублей"),
     ("hi", "नमस्ते। आप", "नमस्ते। आप"),
