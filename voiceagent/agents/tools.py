@@ -267,7 +267,18 @@ def _name(field: FieldInfo) -> str:
     return str(field.alias)
 
 
+_EXAMPLES = {
+    "date_from_datetime_parsing": "2026-05-03",
+    "time_parsing": "09:30",
+    "datetime_from_date_parsing": "2026-05-03T09:30",
+    "time_delta_parsing": "PT5M",
+}
+"""Values by pydantic's type of error: its messages do not say which form is allowed."""
+
+
 def _fault(error: Any) -> str:
     place = ".".join(str(part) for part in error["loc"])
     given = "" if error["type"] in ("missing", "json_invalid") else f" (given: {error['input']!r:.60})"
-    return f"{place + ': ' if place else ''}{error['msg']}{given}"
+    example = _EXAMPLES.get(error["type"])
+    allowed = f", such as {example}" if example else ""
+    return f"{place + ': ' if place else ''}{error['msg']}{allowed}{given}"

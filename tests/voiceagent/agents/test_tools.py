@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Literal
 
@@ -90,6 +92,29 @@ def test_wrong_arguments_are_told_in_words(arguments: str, told: str) -> None:
     assert str(caught.value).startswith("not done: wrong arguments for order: ")
     assert told in str(caught.value)
     assert str(caught.value).endswith("arguments: size, number")
+
+
+@pytest.mark.parametrize(
+    ("hint", "written", "example"),
+    [
+        (dt.date, "May 3rd", "2026-05-03"),
+        (dt.time, "9:30", "09:30"),
+        (dt.datetime, "tomorrow at 9", "2026-05-03T09:30"),
+        (dt.timedelta, "5 minutes", "PT5M"),
+    ],
+)
+def test_a_wrong_time_is_answered_with_the_form_that_is_allowed(
+    hint: type, written: str, example: str
+) -> None:
+    class Diary(Agent):
+        @tool
+        async def note(self, when) -> None:  # type: ignore[no-untyped-def]  # the hint is a parameter here
+            """Note something."""
+
+        note.__annotations__["when"] = hint
+
+    with pytest.raises(WrongArguments, match=rf"when: .*, such as {example} \(given: '{written}'\)"):
+        Diary.tools[0].check(json.dumps({"when": written}))
 
 
 def test_an_agent_has_the_tools_of_the_class_that_it_derives_from() -> None:
