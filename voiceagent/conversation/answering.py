@@ -370,7 +370,7 @@ class Answering:
             # not for a preemptive one: if it is dropped, the tools are still awaited
             # requested by the agent's code: the caller has not started another turn
             if say or wanted.guidance:
-                self._tools.overtake(told=not say)
+                self._tools.overtake(by_model=not say)
             else:
                 left = self._tools.detach()
         self._prompts.cancel_summary()

@@ -89,8 +89,8 @@ class JudgeTurn:
 
 @dataclass(frozen=True, slots=True)
 class AskTurnEnd:
-    """Score with the LLM whether its newest message ends after these words; `TurnEndTold` returns the score,
-    if the engine supports it. messages: the prompt up to these words, without trailing punctuation.
+    """Score with the LLM whether its newest message ends after these words; `TurnEndScored` returns the
+    score, if the engine supports it. messages: the prompt up to these words, without trailing punctuation.
     """
 
     item_id: str

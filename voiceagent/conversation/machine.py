@@ -185,7 +185,7 @@ class Conversation:
                 self._prompts.set_summary(text)
             case ev.CallerWoke():
                 pass  # `handle` resumes inference
-            case ev.UpstreamTold():  # calls with a realtime backend have no turn machine
+            case ev.UpstreamEvent():  # calls with a realtime backend have no turn machine
                 pass
             case _ if isinstance(event, ev.ResponseEvent):
                 return self._on_response_event(event)

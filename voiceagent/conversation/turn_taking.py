@@ -123,7 +123,7 @@ class TurnTaking:
                 # before the transcript is final it is only stored: both are weighed together
                 self._caller.set_turn_model_result(turn, event)
                 return self.set_endpointing_delay(turn, settings)
-            case ev.TurnEndTold() if turn.item_id == event.item_id:
+            case ev.TurnEndScored() if turn.item_id == event.item_id:
                 self._caller.set_llm_score(turn, event)
                 return self.set_endpointing_delay(turn, settings)
         return []

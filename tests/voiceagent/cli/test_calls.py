@@ -60,7 +60,7 @@ def test_a_call_is_found_by_what_its_phone_line_told_and_shown_with_it(config: P
         call.on_event(call_events.CallEnded("the caller hung up", ()))
     kept.close()
     for told in ("+15550123", "CAcall_2"):
-        assert run(config, "calls", "list", "--json", "--told", told) == 0
+        assert run(config, "calls", "list", "--json", "--provider-value", told) == 0
         assert [call["call_id"] for call in json.loads(capsys.readouterr().out)["calls"]] == ["call_2"]
     assert run(config, "calls", "show", "call_2") == 0
     assert "the line told: line_call CAcall_2, from +15550123" in capsys.readouterr().out

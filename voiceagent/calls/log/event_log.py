@@ -42,7 +42,12 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 VERSION = 1
-EVENTS = types_of(ev.Event)
+EVENTS = {
+    **types_of(ev.Event),
+    # former names, in older logs
+    "TurnEndTold": ev.TurnEndScored,
+    "UpstreamTold": ev.UpstreamEvent,
+}
 _OTHERS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (

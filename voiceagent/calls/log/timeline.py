@@ -104,7 +104,7 @@ class Timeline:
             "words": header["words"],
             "model": header["settings"].get("model", ""),
             "agents": [header["settings"].get("agent", "")],
-            "told": {},
+            "provider_data": {},
             "rate_hz": 0,
             "seconds": 0.0,
             "events": 0,
@@ -130,7 +130,7 @@ class Timeline:
                 self._parts.report(line)
             case {"type": "CallIdentified"}:
                 facts = provider_facts(line, self._call["words"])
-                self._call["told"] = {fact.name: fact.value for fact in facts}
+                self._call["provider_data"] = {fact.name: fact.value for fact in facts}
             case {"type": "RecordingBegan", "rate_hz": rate_hz}:
                 self._axis.recorded(rate_hz)
                 self._call["rate_hz"] = rate_hz

@@ -267,8 +267,8 @@ class _Fork:
             if self._forked:
                 self._plan_later(self._answers.tool(command.call, self._now()), lambda: call_id in self._live)
         elif self._forked and command.call_id in self._live:
-            told = "cancelled: the caller went on"
-            self._plan_if_forked([(0.0, ev.ToolFinished(command.call_id, "cancelled", told, reply=False))])
+            output = "cancelled: the caller went on"
+            self._plan_if_forked([(0.0, ev.ToolFinished(command.call_id, "cancelled", output, reply=False))])
 
     def _plan_if_forked(self, later: DelayedEvents, valid: Callable[[], bool] = lambda: True) -> None:
         if self._forked:

@@ -268,7 +268,7 @@ class Caller:
         if isinstance(turn.phase, Paused):
             turn.phase = replace(turn.phase, probability=event.probability)
 
-    def set_llm_score(self, turn: CallerTurn, event: ev.TurnEndTold) -> None:
+    def set_llm_score(self, turn: CallerTurn, event: ev.TurnEndScored) -> None:
         """Store the LLM's end-of-turn score, if it is of the current text."""
         if event.words == turn.text:
             turn.recognition = replace(turn.recognition, ends=event.log_probability)
@@ -299,13 +299,13 @@ def decide_end_of_turn(
     agent: its latest text before the turn, "" for none. acts: its answer runs a tool with effects.
     """
     ends, llm_end = turn.recognition.ends, policy.llm_end
-    told = turn.phase.probability if isinstance(turn.phase, Paused) else None
+    probability = turn.phase.probability if isinstance(turn.phase, Paused) else None
     evidence = TurnEvidence(
         turn.whole_text,
         agent,
         pauses=len(turn.pauses_s),
         confidence=turn.recognition.confidence,
-        probability=turn.recognition.complete if told is None else told,
+        probability=turn.recognition.complete if probability is None else probability,
         dictation=turn.dictation,
         llm=None if ends is None or llm_end is None else llm_end.nats(ends),
         before=turn.recognition.before,

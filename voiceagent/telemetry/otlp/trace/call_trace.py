@@ -75,9 +75,9 @@ class CallTrace:
         moments, turn = dict(report.moments_us), response.turn
         turn.settled_us = moments.get("transcript_final", turn.settled_us)
         if not turn.reported:
-            turn.told |= turn_attributes(report)
+            turn.attributes |= turn_attributes(report)
             turn.reported = True
-        turn.told["voiceagent.turn.outcome"] = report.outcome
+        turn.attributes["voiceagent.turn.outcome"] = report.outcome
         self._end_response(report.response_id, moments)
 
     def _ended(self, reason: str, end_code: str, now_s: float) -> None:
@@ -88,12 +88,12 @@ class CallTrace:
         self._tools.end_all(self._now_us)
         for key in list(self._turns):
             self._end_turn(key)
-        told: Attributes = {
+        attributes: Attributes = {
             "voiceagent.call.turns": self._ended_turns,
             "voiceagent.call.end": reason,
             "voiceagent.call.end_code": end_code,
         }
-        self.spans.add_call(self._began_us, self._now_us, told)
+        self.spans.add_call(self._began_us, self._now_us, attributes)
 
     def unfinished(self, now_s: float) -> list[Span]:
         """Return the open spans of turns, responses and the call, as if they ended now."""
@@ -148,7 +148,7 @@ class CallTrace:
             return
         turn.settled_us = turn.settled_us or self._now_us  # upstream calls have no other sign
         if self._content:
-            turn.told[f"{CONTENT}said"] = command.text
+            turn.attributes[f"{CONTENT}said"] = command.text
 
     def _end_turn(self, key: str) -> None:
         """End a turn. One that was neither committed nor answered leaves no span."""
@@ -213,7 +213,7 @@ class CallTrace:
 
     def _interrupted(self, command: do.StopPlayout) -> None:
         if (response := self._responses.get(command.response_id)) is not None and command.interrupted_by:
-            response.turn.told["voiceagent.turn.interrupted_by"] = command.interrupted_by
+            response.turn.attributes["voiceagent.turn.interrupted_by"] = command.interrupted_by
 
     def _sounded(self, event: ev.SpeechReady) -> None:
         if (response := self._responses.get(event.response_id)) is not None:
@@ -244,7 +244,7 @@ class CallTrace:
 
     def _played_until(self, response_id: str, played_s: float) -> None:
         if (response := self._responses.get(response_id)) is not None:
-            response.turn.told["voiceagent.turn.played_until_s"] = played_s
+            response.turn.attributes["voiceagent.turn.played_until_s"] = played_s
             response.turn.ended_us = self._now_us
             response.played = True
             if response.reported:
