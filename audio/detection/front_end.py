@@ -98,7 +98,7 @@ class FrontEnd:
                 self._armed = loop.call_soon(self._tick, context=alone)
 
     def disarm(self, stream: FrontEndStream) -> None:
-        """Remove a stream without a complete window from the next batch."""
+        """Remove a stream from the next batch: it has no complete window any more."""
         self._waiting.pop(stream, None)
 
     def forget(self, stream: FrontEndStream) -> None:

@@ -59,7 +59,7 @@ class Ticks(Protocol):
         """Add a stream with a complete window to the next batch."""
 
     def disarm(self, stream: FrontEndStream) -> None:
-        """Remove a stream without a complete window from the next batch."""
+        """Remove a stream from the next batch: it has no complete window any more."""
 
     def forget(self, stream: FrontEndStream) -> None:
         """Free the slot of a closed stream."""

@@ -228,7 +228,9 @@ class Admission:
             self._check_key(headers, peer)
 
     def reader_ticket(self, headers: Mapping[str, str], peer: str) -> str:
-        """Return a ticket for the key in a request, "" if the server has no keys. Raise NotAdmitted."""
+        """Return a ticket that admits a reader for `TICKET_S` in place of the request's key; "" if the server
+        has no keys. Raise NotAdmitted.
+        """
         self.admit_reader(headers, peer, "")
         key = presented_key(headers)
         if self._keys is None or key is None:

@@ -16,8 +16,8 @@ from dataclasses import replace
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import interruption, privacy
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation import privacy
 from voiceagent.conversation.answering import Answering
 from voiceagent.conversation.call_language import LanguageFollowing
 from voiceagent.conversation.causes import cause_of
@@ -235,7 +235,7 @@ class Conversation:
             commands.append(do.ResponseConcluded(response.phase.played, response.phase.interrupted_by != ""))
         turn = self._caller.open
         if turn is not None and not turn.announced:
-            commands += [interruption.resume_playout(), *self._turns.announce(turn, self.settings)]
+            commands += [do.RestorePlayout(), *self._turns.announce(turn, self.settings)]
         return commands + (
             self._answering.start_preemptive(turn, self.settings) if turn is not None and turn.settled else []
         )

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import interruption
 from voiceagent.conversation.answering import Answering
 from voiceagent.conversation.backchannels import Backchannels
 from voiceagent.conversation.causes import TurnEndCode
@@ -159,10 +158,10 @@ class TurnTaking:
                 if turn is not None and turn.overlap is not None:
                     turn.overlap = replace(turn.overlap, delay_s=delay_s)
                 if turn is None:
-                    return [do.RestartDetection(), interruption.resume_playout()]
+                    return [do.RestartDetection(), do.RestorePlayout()]
                 if not turn.announced:
                     dropped = [*self._caller.drop(turn), do.RestartDetection()]
-                    return [*dropped, interruption.resume_playout()]
+                    return [*dropped, do.RestorePlayout()]
         return []
 
     def on_transcript(self, event: ev.TranscriptChanged, settings: CallSettings) -> list[Command]:
@@ -241,7 +240,7 @@ class TurnTaking:
         """Conclude a turn that is over and whose transcript is final."""
         meaning = None if turn.visibility is TurnVisibility.COMMITTED else self._voice.meaning(turn)
         if meaning is Meaning.BACKCHANNEL:
-            return [*self._caller.drop(turn), interruption.resume_playout()]
+            return [*self._caller.drop(turn), do.RestorePlayout()]
         committed: list[Command] = []
         if meaning is not None:
             committed = self.announce(turn, settings) + self._caller.commit(turn, by_voice=True)

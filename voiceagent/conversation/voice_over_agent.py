@@ -6,6 +6,7 @@ Without an active response, a voice is a turn at once.
 
 from __future__ import annotations
 
+from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import interruption
 from voiceagent.conversation.commands import Command
@@ -36,7 +37,7 @@ class VoiceOverAgent:
         """Handle the start or end of a possible voice that is not a turn yet."""
         response = self._responses.active
         if isinstance(event, ev.VoiceFaded):
-            return [interruption.resume_playout()] if response is not None else []
+            return [do.RestorePlayout()] if response is not None else []
         return self._policy.react_to_possible_voice(event, self._caller, response, detection).commands
 
     def resumed_turn(self, at_s: float) -> CallerTurn | None:
@@ -97,9 +98,7 @@ class VoiceOverAgent:
         """Handle a voice that was a turn: cut the response, or resume it and answer later."""
         if meaning is Meaning.INTERRUPTION:
             return self._cut_for(turn, self._policy.judge_words(turn))
-        return (
-            [interruption.resume_playout()] if interruption.is_interruptible(self._responses.active) else []
-        )
+        return [do.RestorePlayout()] if interruption.is_interruptible(self._responses.active) else []
 
     def _on_louder(self, turn: CallerTurn, level_db: float, detection: TurnDetection | None) -> list[Command]:
         """Apply the reactions that were withheld from a voice that is louder than it seemed."""
@@ -142,5 +141,5 @@ class VoiceOverAgent:
         return self._caller.announce(turn, by_voice=detection is not None) + self._cut_for(turn, reaction)
 
     def _cut_for(self, turn: CallerTurn, reaction: Reaction) -> list[Command]:
-        false_end = interruption.follows_false_end(turn)
-        return self._responses.stop(reaction.rule, false_end=false_end)
+        # the response to a false end should not have started: none of it counts as played
+        return self._responses.stop(reaction.rule, false_end=turn.resumes is not None)

@@ -62,8 +62,6 @@ often, and a batch of few costs nearly as much as one of many. It is shorter tha
 connections are read, even one of 8 ms after a late one: audio read in a tick is processed in it, without a
 second wake-up.
 """
-
-
 IN_ROUNDS_LEAD_S = 3 * ROUND_S
 """Minimum lead with which audio is paced in ticks: at least two ticks of audio stay buffered at the remote
 end.

@@ -48,7 +48,8 @@ Step = tuple[Callable[[], ev.Event], Callable[[], list[Action]]]
 
 
 class UpstreamCall(BaseCall):
-    """One call. Runs on the event loop that created it; no method waits for the backend."""
+    """A call whose core is a realtime backend. Runs on the event loop that created it; no method waits for
+    the backend."""
 
     _conversation: UpstreamConversation
     takes_turns = False
@@ -302,7 +303,7 @@ class UpstreamCall(BaseCall):
     def _playing(self) -> tuple[str, float]:
         return self._speaker.position
 
-    def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
+    def _handle_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
         self._ids.made = []
         reports = self._times.hung_up(self._conversation.usages)
         self._publish(lambda: gone, self._conversation.handle(gone))

@@ -23,7 +23,7 @@ from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, Too
 from voiceagent.conversation.notifications import NotifyResponseEnded, ResponseStatus
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.items import from_item
-from voiceagent.transports.realtime.protocol.session_settings import show_session, show_tool_choice
+from voiceagent.transports.realtime.protocol.shown_session import show_session, show_tool_choice
 
 Event = dict[str, Any]
 """An event of the protocol, in either direction."""
@@ -270,11 +270,11 @@ def is_out_of_band(begun: Mapping[str, Any]) -> bool:
     return begun.get("output_modalities") == ["text"] and begun.get("conversation_id", "") is None
 
 
-def read_end(done: Mapping[str, Any], beside: bool = False) -> NotifyResponseEnded:
+def read_end(done: Mapping[str, Any], out_of_band: bool = False) -> NotifyResponseEnded:
     """Return the end of a response from its `response.done`."""
     status = _STATUSES.get(done["status"], "failed")
     reason = "" if status == "completed" else failure_of(done)
-    return NotifyResponseEnded(done["id"], status, reason, read_usage(done), beside=beside)
+    return NotifyResponseEnded(done["id"], status, reason, read_usage(done), out_of_band=out_of_band)
 
 
 def failure_of(response: Mapping[str, Any]) -> str:

@@ -97,6 +97,13 @@ def test_events_are_read_by_their_former_names(former: bytes, event: ev.Event):
     assert encode(record.event, Inline()) == encode(event, Inline())
 
 
+def test_commands_are_read_with_the_present_names_of_their_fields():
+    log = log_of(confiding_call())
+    older = log.replace(b'"out_of_band":', b'"beside":')
+    assert older != log
+    assert [r.commands for r in read_log(older).records] == [r.commands for r in read_log(log).records]
+
+
 def test_half_a_last_line_is_left_out():
     whole = log_of(confiding_call())
     assert len(read_log(whole[:-1]).records) == len(read_log(whole).records)

@@ -47,7 +47,7 @@ class TracedTurn:
 
 @dataclass(slots=True)
 class TracedResponse:
-    """A response. request: None if the LLM is not asked. beside: it is out of band. known: the client was
+    """A response. request: None if the LLM is not asked. known: the client was
     notified of it.
 
     reported: its spans are added. played: its playout is over.
@@ -57,7 +57,7 @@ class TracedResponse:
     began_us: int
     request: Generation | None
     preemptive: bool
-    beside: bool = False
+    out_of_band: bool = False
     known: bool = field(default=False, init=False)
     usage: Usage = field(default_factory=Usage, init=False)
     finish_reason: str = field(default="", init=False)
