@@ -179,7 +179,7 @@ def _converted(batch: list[FrontEndStream]) -> Floats:
         rows_of.setdefault(stream.filter, []).append(row)
     converted: list[tuple[list[int], Floats]] = []
     for converter, rows in rows_of.items():
-        windows = np.frombuffer(b"".join([batch[row].take() for row in rows]), np.int16)
+        windows = np.frombuffer(b"".join([batch[row].pop_window() for row in rows]), np.int16)
         converted.append((rows, converter.convert(windows.reshape(len(rows), -1).astype(np.float32))))
     if len(converted) == 1:  # one rate, as with telephony: already in order
         return converted[0][1]

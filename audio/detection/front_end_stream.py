@@ -163,7 +163,7 @@ class FrontEndStream:
             )  # breaks the reference cycle with their owner
             self._ticks.forget(self)
 
-    def take(self) -> bytearray:
+    def pop_window(self) -> bytearray:
         """Remove and return the next window with its surroundings: [filter.width] samples."""
         window = self._raw[: self._window_bytes]
         del self._raw[: _SAMPLE_BYTES * self.filter.step]

@@ -50,24 +50,24 @@ class Conversation:
         self, settings: CallSettings, policy: TurnPolicy, rate_hz: int, new_id: Callable[[str], str]
     ) -> None:
         self.settings = settings
-        self._rules = CurrentPolicy(policy)
+        self._policy = CurrentPolicy(policy)
         served = [rules.language for rules in policy.languages]
         self._language = LanguageFollowing.among(served) if served else None
         self.history = History(as_logged=policy.tools_as_logged)
         self._started = False
         self.paused = False
         """True while inference is paused, see `InferencePause`."""
-        self._caller = Caller(self.history, self._rules, new_id)
+        self._caller = Caller(self.history, self._policy, new_id)
         self._tools = ToolCalls(self.history, policy.max_tool_rounds, new_id)
         self._mcp_lists = McpLists(self.history, new_id)
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)
-        voice = VoiceOverAgent(self._rules, self._caller, self._responses)
+        voice = VoiceOverAgent(self._policy, self._caller, self._responses)
         self._items = ItemRequests(self.history, self._responses, self._tools, policy.limits, self._caller)
         self._prompts = Prompts(self.history, policy, self._tools.built_in_tools)
         self._out_of_band = OutOfBandResponses(self.history, self._prompts, self._tools, new_id)
-        self._reviews = Reviews(self._rules, self._responses)
+        self._reviews = Reviews(self._policy, self._responses)
         self._answering = Answering(
-            self._rules,
+            self._policy,
             self._caller,
             self._responses,
             self._prompts,
@@ -77,7 +77,7 @@ class Conversation:
             new_id,
         )
         self._turns = TurnTaking(
-            self.history, self._rules, self._caller, voice, self._prompts, self._responses, self._answering
+            self.history, self._policy, self._caller, voice, self._prompts, self._responses, self._answering
         )
 
     @property
@@ -139,7 +139,7 @@ class Conversation:
         if code == self.settings.language:
             return []
         self.settings = replace(self.settings, language=code, fixed_language=self._language.fixed)
-        self._rules.now = self._rules.now.in_language(code)
+        self._policy.now = self._policy.now.in_language(code)
         dropped = self._responses.cancel_preemptive()
         return [*dropped, do.ConfigureListening(self.settings), do.ConfigureSpeaking(self.settings)]
 

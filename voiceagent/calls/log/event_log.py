@@ -42,7 +42,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 VERSION = 1
-EVENTS = {
+EVENTS: dict[str, type[Any]] = {
     **types_of(ev.Event),
     # former names, in older logs
     "TurnEndTold": ev.TurnEndScored,

@@ -123,7 +123,7 @@ def outline(steps: Iterable[Step]) -> list[OutlinedTurn]:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Figures of a run. cut_off: turns that were answered before they were over. mean_wait_s: None without
+    """Figures of a call, or of one of its forks. cut_off: turns that were answered before they were over. mean_wait_s: None without
     responses.
     """
 
@@ -133,7 +133,7 @@ class Totals:
 
 
 def totals(turns: Sequence[OutlinedTurn]) -> Totals:
-    """Return the figures of a run."""
+    """Return the figures of a call with these turns."""
     waits = [turn.waited_s for turn in turns if turn.waited_s is not None]
     cut_off = sum(turn.outcome == "cut off" for turn in turns)
     return Totals(len(turns), cut_off, sum(waits) / len(waits) if waits else None)
