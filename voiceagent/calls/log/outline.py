@@ -123,8 +123,8 @@ def outline(steps: Iterable[Step]) -> list[OutlinedTurn]:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Figures of a call, or of one of its forks. cut_off: turns that were answered before they were over. mean_wait_s: None without
-    responses.
+    """Figures of a call, or of one of its forks. cut_off: turns that were answered before they were over.
+    mean_wait_s: None without responses.
     """
 
     turns: int
