@@ -94,7 +94,7 @@ class Reviews:
         if review.verdict.kind == "adds":
             return text, self._conclude("added")
         if review.was_heard and self._policy.now.correction:
-            text = f"{self._rules.now.correction} {text}"
+            text = f"{self._policy.now.correction} {text}"
         return text, self._conclude("corrected")
 
     def on_caller_input(self) -> list[Command]:
