@@ -267,13 +267,13 @@ def _end_of_turn_line(turn: dict[str, Any]) -> str:
 
     rule = f" by {turn['end_code']}" if turn["end_code"] else ""
     why = (
-        f"turn over{rule} {after_ms(turn['decided_s'])} ms after its last sound, with "
-        f"{decision['probability']:.0%}, for which {decision['silence_ms']:.0f} ms of silence are enough"
+        f"turn ended{rule} {after_ms(turn['decided_s'])} ms after its last audio: end-of-turn probability "
+        f"{decision['probability']:.0%}, which requires {decision['silence_ms']:.0f} ms of silence"
     )
     if turn["settled_s"] is not None and after_ms(turn["settled_s"]) > decision["silence_ms"]:
-        why += f"; the recognizer had its last words after {after_ms(turn['settled_s'])} ms"
+        why += f"; its final transcript came after {after_ms(turn['settled_s'])} ms"
     if decision["awaited_ms"]:
-        why += f"; it could go on {decision['awaited_ms']:.0f} ms more until its answer was to be heard"
+        why += f"; up to {decision['awaited_ms']:.0f} ms more while its answer had no audio"
     return f"{why}: {turn['said']}"
 
 
