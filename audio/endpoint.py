@@ -163,7 +163,7 @@ class Endpointer:
         if noticed is None:
             return []
         if loud_s > 0.0 and self._now_s - noticed.from_s < LOUD_NOTICE_S:
-            return self._last(noticed) if may_be_voice(probability, loud_s) else []
+            return self._notice_again(noticed) if may_be_voice(probability, loud_s) else []
         return self._fade(chunk_from_s, blip)
 
     def notice(self, at_s: float) -> list[SpeechEvent]:
@@ -230,7 +230,7 @@ class Endpointer:
         events += self._voice()
         noticed = self._noticed  # None once it is speech
         if noticed is not None and reaches(self._now_s - noticed.from_s, LASTS_S):
-            events += self._last(noticed)
+            events += self._notice_again(noticed)
         return events
 
     def _voice(self) -> list[SpeechEvent]:
@@ -250,7 +250,7 @@ class Endpointer:
         self._voice_end_s = self._now_s
         return events + self._stretch.reached(self._run_from_s, self._now_s)
 
-    def _last(self, noticed: _Noticed) -> list[SpeechEvent]:
+    def _notice_again(self, noticed: _Noticed) -> list[SpeechEvent]:
         """Emit `VoiceNoticed` again, once, for a candidate that stays loud."""
         if noticed.lasts:
             return []

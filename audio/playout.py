@@ -47,7 +47,7 @@ class Reports:
         """Reset for the next response."""
         self._played_s, self._at_s = 0.0, now_s
 
-    def take(self, played_s: float, now_s: float) -> None:
+    def add(self, played_s: float, now_s: float) -> None:
         """Record that the client has played `played_s` of the response."""
         self._has_reports = True
         self._played_s, self._at_s = played_s, now_s

@@ -8,7 +8,7 @@ one turn come in this order:
 
 - `VoiceNoticed` is repeated once if the sound lasts.
 - `InterruptionCandidate`, then `InterruptionConfirmed` come while the caller speaks, at most once each; the
-former also while the caller is only loud.
+  former also while the caller is only loud.
 - `TurnDue` comes at most once in a pause, if the pause lasts longer than its silence.
 - Levels and `VoiceLouder` are added by the code that measures the loudness.
 """

@@ -8,7 +8,7 @@ import { exchangeItem, fingerprint, measured, showDetails } from "./exchange.js"
 import { Player } from "./player.js";
 import { HEIGHT, drawLanes, drawWhole } from "./timeline-canvas.js";
 import { ZOOM, listenToTimeline } from "./timeline-input.js";
-import { clock, emptyCall, exchanges, lengthOf, lineTold, merged, moved, showing, zoomed } from "./timeline.js";
+import { clock, emptyCall, exchanges, lengthOf, providerData, merged, moved, showing, zoomed } from "./timeline.js";
 import { Waveform } from "./waveform.js";
 
 /** Longest call that is shown as a whole; of a longer one, its beginning. */
@@ -155,7 +155,7 @@ export class CallView {
     $("began").textContent = when(call.started_at);
     const agents = (call.agents ?? []).filter(Boolean).join(" → ");
     const facts = [call.call_id, goesOn ? "" : [call.reason, call.end_code && `(${call.end_code})`].filter(Boolean).join(" "), agents, call.model, `voiceagent ${call.versions?.voiceagent ?? ""}`];
-    $("about").textContent = [...facts, lineTold(call)].filter(Boolean).join(" · ");
+    $("about").textContent = [...facts, providerData(call)].filter(Boolean).join(" · ");
     $("marks").replaceChildren(...marksOf(call).map(([words, kind]) => chip(words, kind)));
     $("silent").hidden = lines.length > 0;
     this.#player.open(call.rate_hz > 0 ? urlOf(this.#id, "recording") : "", goesOn);

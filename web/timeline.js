@@ -21,9 +21,9 @@ export function merged(known, told) {
 }
 
 /** The provider's metadata of a call, "" without any. */
-export function lineTold({ told = {} }) {
-  const facts = Object.entries(told).map(([name, value]) => `${name} ${value}`);
-  return facts.length > 0 ? `the line told: ${facts.join(", ")}` : "";
+export function providerData({ provider_data = {} }) {
+  const facts = Object.entries(provider_data).map(([name, value]) => `${name} ${value}`);
+  return facts.length > 0 ? `phone provider: ${facts.join(", ")}` : "";
 }
 
 const UNANSWERED = new Set(["in_progress", "hung_up"]);

@@ -98,7 +98,7 @@ class FrontEnd:
                 self._armed = loop.call_soon(self._tick, context=alone)
 
     def disarm(self, stream: FrontEndStream) -> None:
-        """Remove a stream without a complete window from the next batch."""
+        """Remove a stream from the next batch: it has no complete window any more."""
         self._waiting.pop(stream, None)
 
     def forget(self, stream: FrontEndStream) -> None:
@@ -179,7 +179,7 @@ def _converted(batch: list[FrontEndStream]) -> Floats:
         rows_of.setdefault(stream.filter, []).append(row)
     converted: list[tuple[list[int], Floats]] = []
     for converter, rows in rows_of.items():
-        windows = np.frombuffer(b"".join([batch[row].take() for row in rows]), np.int16)
+        windows = np.frombuffer(b"".join([batch[row].pop_window() for row in rows]), np.int16)
         converted.append((rows, converter.convert(windows.reshape(len(rows), -1).astype(np.float32))))
     if len(converted) == 1:  # one rate, as with telephony: already in order
         return converted[0][1]

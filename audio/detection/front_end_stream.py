@@ -59,7 +59,7 @@ class Ticks(Protocol):
         """Add a stream with a complete window to the next batch."""
 
     def disarm(self, stream: FrontEndStream) -> None:
-        """Remove a stream without a complete window from the next batch."""
+        """Remove a stream from the next batch: it has no complete window any more."""
 
     def forget(self, stream: FrontEndStream) -> None:
         """Free the slot of a closed stream."""
@@ -163,7 +163,7 @@ class FrontEndStream:
             )  # breaks the reference cycle with their owner
             self._ticks.forget(self)
 
-    def take(self) -> bytearray:
+    def pop_window(self) -> bytearray:
         """Remove and return the next window with its surroundings: [filter.width] samples."""
         window = self._raw[: self._window_bytes]
         del self._raw[: _SAMPLE_BYTES * self.filter.step]

@@ -109,8 +109,8 @@ class ServedPrefixes:
             self._known.popitem(last=False)
 
     def _evict_until(self, used: int) -> None:
-        """Drop the blocks last read at the counter value `used` or before, and reduce the capacity to
-        the rest.
+        """Drop the blocks last read at the counter value `used` or before. What is left is the capacity from
+        now on.
         """
         while self._known and next(iter(self._known.values())) <= used:
             self._known.popitem(last=False)

@@ -72,7 +72,7 @@ class PauseTolerantTimeout:
                 self._begin_interval()
 
     def _begin_interval(self) -> None:
-        """Have the next check after one part of the limit, or when no time is left."""
+        """Schedule the next check: after a part of the limit, or when no time is left."""
         loop = asyncio.get_running_loop()
         self._interval_began_s = now_s = loop.time()
         after_s = min(self._interval_s, self._left_s)

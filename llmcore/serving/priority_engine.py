@@ -58,7 +58,7 @@ class PriorityLlm:
 
     @property
     def unloaded_ttft_s(self) -> float:
-        """The same without other requests."""
+        """`predicted_ttft_s` without other requests."""
         return self._queue.unloaded_ttft_s()
 
     def refusal(self, calls: int) -> Refusal | None:

@@ -316,7 +316,7 @@ def test_what_a_stop_says_stays_true(course, stop_after_s):
 def reporting() -> tuple[Playout, Reports]:
     """Return a playout with ten seconds of sound, to a remote that reported earlier playback."""
     reports = Reports()
-    reports.take(2.0, -1.0)
+    reports.add(2.0, -1.0)
     reports.begin(0.0)
     playout = Playout(RATE_HZ, FRAME_S, LEAD_S, reports)
     playout.queue(sound(10.0))
@@ -327,7 +327,7 @@ def reporting() -> tuple[Playout, Reports]:
 def test_what_a_remote_that_reports_does_not_tell_of_was_not_played():
     playout, reports = reporting()
     run(playout, 0.0, 1.5)
-    reports.take(1.4, 1.5)
+    reports.add(1.4, 1.5)
     playout.reported(1.4, 1.5)
     run(playout, 1.5, 8.0)  # its line stands still
     assert playout.sent_s > 7.0
@@ -345,7 +345,7 @@ def test_a_response_whose_reports_are_late_is_over_when_they_come():
     run(playout, 0.0, 12.0)
     assert playout.all_sent
     assert not playout.all_played(12.0)
-    reports.take(10.0, 17.0)
+    reports.add(10.0, 17.0)
     playout.reported(10.0, 17.0)
     assert playout.all_played(17.0)
 
@@ -359,7 +359,7 @@ def test_a_remote_that_has_lost_its_reports_is_taken_by_the_clock():
 def test_the_last_report_of_a_healthy_remote_is_not_waited_for():
     playout, reports = reporting()
     run(playout, 0.0, 10.0)
-    reports.take(10.0 - UNREPORTED_S, 9.5)
+    reports.add(10.0 - UNREPORTED_S, 9.5)
     assert playout.all_played(10.0 + FRAME_S)
 
 

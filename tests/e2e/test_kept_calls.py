@@ -170,13 +170,15 @@ async def test_a_phone_call_is_found_by_its_caller_and_by_its_id_at_the_provider
             async with phone_calling(Twilio(), url) as caller:
                 await caller.speak(question(8_000))
     store = CallStore(sqlite_url(config.parent / "kept"))
-    (found,) = store.found(CallFilter(told="15550123"), 10)
+    (found,) = store.found(CallFilter(provider_value="15550123"), 10)
     facts = {fact.name: fact.value for fact in store.facts_of(found.call_id)}
     assert facts["from"] == "15550123"
     drawn = json.loads(document(found))
-    assert drawn["call"]["told"] == facts
+    assert drawn["call"]["provider_data"] == facts
     assert {turn["ended_by"] for turn in drawn["turns"]} <= {"silence", ""}  # of which nothing was typed
-    assert len(store.found(CallFilter(told=facts["line_call"]), 10)) == 2  # this line's calls have one id
+    assert (
+        len(store.found(CallFilter(provider_value=facts["line_call"]), 10)) == 2
+    )  # this line's calls have one id
     store.close()
 
 

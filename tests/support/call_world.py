@@ -54,7 +54,7 @@ class CallWorld:
     flushes: dict[str, int] = field(default_factory=dict)
     working: dict[str, do.StartResponse] = field(default_factory=dict)
     preemptive: set[str] = field(default_factory=set)
-    beside: set[str] = field(default_factory=set)
+    out_of_band: set[str] = field(default_factory=set)
     begun: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     ordered_s: dict[str, float] = field(default_factory=dict)
@@ -97,9 +97,9 @@ class CallWorld:
                 self.flushes.pop(item_id, None)
             case do.StartResponse(response_id=response_id):
                 others = self.preemptive if command.preemptive else self.live()
-                assert command.beside or not others, "two responses at once"
-                if command.beside:
-                    self.beside.add(response_id)
+                assert command.out_of_band or not others, "two responses at once"
+                if command.out_of_band:
+                    self.out_of_band.add(response_id)
                 self.working[response_id] = command
                 if command.preemptive:
                     self.preemptive.add(response_id)
@@ -130,7 +130,7 @@ class CallWorld:
             case notify.NotifyResponseStarted(response_id):
                 assert response_id not in self.preemptive, "a preemptive response was told"
                 self.begun.append(response_id)
-                assert command.beside or self.live() == {response_id}, "the one before it has not ended"
+                assert command.out_of_band or self.live() == {response_id}, "the one before it has not ended"
             case notify.NotifyResponseText(response_id) | notify.NotifyToolCall(response_id):
                 self.assert_audible(response_id)
             case notify.NotifyResponseEnded(response_id) | notify.NotifyClipEnded(response_id):
@@ -160,7 +160,7 @@ class CallWorld:
 
     def live(self) -> set[str]:
         """The conversation's responses that are being made, or that have begun and not ended."""
-        return (set(self.working) | (set(self.begun) - set(self.ended))) - self.beside
+        return (set(self.working) | (set(self.begun) - set(self.ended))) - self.out_of_band
 
     def assert_audible(self, response_id: str) -> None:
         """The response has begun, has not ended and was not stopped."""

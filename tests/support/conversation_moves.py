@@ -247,8 +247,8 @@ class Caller:
 
     def _cancel(self, number: int) -> None:
         self.world.played_s = number / 10
-        beside = sorted(self.world.beside & set(self.world.working)) if number > 4 else []
-        self.world.feed(ev.ResponseCancelled(beside[0] if beside else None))
+        out_of_band = sorted(self.world.out_of_band & set(self.world.working)) if number > 4 else []
+        self.world.feed(ev.ResponseCancelled(out_of_band[0] if out_of_band else None))
 
     def _commit(self, number: int) -> None:
         self.world.feed(ev.InputCommitted(0.5))

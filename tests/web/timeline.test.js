@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { clock, emptyCall, exchanges, heardOf, lengthOf, lineTold, merged, moved, rulerTicks, showing, waitOf, whyOf, zoomed } from "../../web/timeline.js";
+import { clock, emptyCall, exchanges, heardOf, lengthOf, providerData, merged, moved, rulerTicks, showing, waitOf, whyOf, zoomed } from "../../web/timeline.js";
 
 const turn = (turn_id, began_s, more = {}) => ({
   turn_id, began_s, ended_s: began_s + 1, decided_s: began_s + 1.3, ended_by: "silence", said: "Is there a pool?", ...more,
@@ -18,9 +18,9 @@ test("what is told again takes the place of what was told before", () => {
   assert.deepEqual([after.turns.size, after.turns.get("a").said, after.call.seconds], [1, "Is there a pool?", 3]);
 });
 
-test("what the phone line told of a call is named, and nothing where there is none", () => {
-  assert.equal(lineTold({ told: { line_call: "CA12", from: "+15550100" } }), "the line told: line_call CA12, from +15550100");
-  assert.deepEqual([lineTold({ told: {} }), lineTold({})], ["", ""]);
+test("what the phone provider reported of a call is named, and nothing where there is none", () => {
+  assert.equal(providerData({ provider_data: { line_call: "CA12", from: "+15550100" } }), "phone provider: line_call CA12, from +15550100");
+  assert.deepEqual([providerData({ provider_data: {} }), providerData({})], ["", ""]);
 });
 
 test("a turn has a line with its response, in order of time", () => {

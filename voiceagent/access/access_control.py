@@ -30,8 +30,8 @@ class OtherGateways(Protocol):
         unknown.
         """
 
-    async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """Count a call of a caller over all gateways, as `CallerShares.take` does."""
+    async def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+        """Count a call of a caller over all gateways, as `CallerShares.acquire` does."""
 
     def note_wrong_key(self, address: str, max_a_minute: int) -> None:
         """Count a wrong key from an address; enough of them, over all gateways, block it."""
@@ -50,7 +50,7 @@ class NoOtherGateways:
         """Return None."""
         return None
 
-    async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+    async def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
         """Return a release function that does nothing."""
         return lambda: None
 
@@ -95,10 +95,10 @@ class CallAsked(NamedTuple):
 class Admission:
     """Admission of callers by request headers (names in lower case) and peer address; raises NotAdmitted.
 
-       keys: the accepted keys, None for none. rules: the rules that do not depend on a key. clock: monotonic
+    keys: the accepted keys, None for none. rules: the rules that do not depend on a key. clock: monotonic
     seconds, shared by all processes of a server; expires secrets and counts wrong keys. shares, wrong_keys:
-    counts that may be shared with other processes. unix_clock: seconds since 1970; expires tickets. `others`:
-    the other gateways of the cluster; set it before the first request. Default: none.
+    counts that may be shared with other processes. unix_clock: seconds since 1970; expires tickets.
+    others: the other gateways of the cluster, none by default; set it before the first request.
     """
 
     def __init__(
@@ -180,11 +180,11 @@ class Admission:
         """Count a call of a caller. Return a function that releases it; calling that twice is safe. Raise
         NotAdmitted if the caller has too many calls.
         """
-        here = self._shares.take(caller.names)
+        here = self._shares.acquire(caller.names)
         if isinstance(here, str):
             raise _too_many(caller, here)
         try:
-            everywhere = await self.others.take(caller.names)
+            everywhere = await self.others.acquire(caller.names)
         except BaseException:
             here()
             raise
@@ -228,7 +228,9 @@ class Admission:
             self._check_key(headers, peer)
 
     def reader_ticket(self, headers: Mapping[str, str], peer: str) -> str:
-        """Return a ticket for the key in a request, "" if the server has no keys. Raise NotAdmitted."""
+        """Return a ticket that admits a reader for `TICKET_S` in place of the request's key; "" if the server
+        has no keys. Raise NotAdmitted.
+        """
         self.admit_reader(headers, peer, "")
         key = presented_key(headers)
         if self._keys is None or key is None:

@@ -56,7 +56,7 @@ def accepted_keys(table: AccessConfig, source: Path, environment: Mapping[str, s
     """Return the keys that `[server]` of the file `source` names, None if there are none and everyone may
     call.
 
-       Raise ConfigError.
+    Raise ConfigError.
     """
     name = table.api_keys_env
     if name is None:

@@ -43,7 +43,7 @@ class OpenedCall(NamedTuple):
 class Calls:
     """The running calls of a process; opens new ones while capacity is free.
 
-       slots: capacity, which several processes may share. count: called with the number of calls of this
+    slots: capacity, which several processes may share. count: called with the number of calls of this
     process. refusal: returns why another call would not be served in time. Its arguments are the number of
     other calls, and the number of those that the LLM answers; the second is None for a call that only
     transcribes.
@@ -97,19 +97,19 @@ class Calls:
 
     def open(self, call_id: str, client: Client, model: str) -> Call:
         """Open a call. Raise CallRefused while the server starts or drains, or is full or too busy."""
-        return self._take(call_id, client, model, "call")
+        return self._open(call_id, client, model, "call")
 
     def open_unstored(self, call_id: str, client: Client, model: str) -> Call:
         """Open a call like `open` that is not kept (`[calls]`)."""
-        return self._take(call_id, client, model, "unstored")
+        return self._open(call_id, client, model, "unstored")
 
     def open_transcription(self, call_id: str, client: Client, model: str) -> Call:
         """Open a call that only transcribes. The LLM's load is not checked. Raise CallRefused like `open`."""
-        return self._take(call_id, client, model, "transcription")
+        return self._open(call_id, client, model, "transcription")
 
-    def _take(self, call_id: str, client: Client, model: str, kind: CallKind) -> Call:
+    def _open(self, call_id: str, client: Client, model: str, kind: CallKind) -> Call:
         opener = self._ready_openers()[kind]
-        if not self._slots.take():
+        if not self._slots.acquire():
             raise self._full()
         try:
             answered = None if kind == "transcription" else self._slots.answered - 1

@@ -35,7 +35,7 @@ class AccessRules:
     """Rules for requests that do not depend on a key. Below, headers have names in lower case, and peer is
     the address at the other end of the connection.
 
-       keyed: a key is required. open: without keys everyone may call. local: without keys only this machine
+    keyed: a key is required. open: without keys everyone may call. local: without keys only this machine
     may call. proxies: trusted for the address of a request. origins: of pages that may call, besides the
     server's own; None for any origin if a key is required, else none.
     """

@@ -11,7 +11,7 @@ from typing import Protocol
 class CallerShares(Protocol):
     """Calls of each caller, by every identity of the caller (address, key, secret)."""
 
-    def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+    def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
         """Count a call under each of these names, unless one has reached its maximum. Return that name, or a
         function that releases the call; calling that twice is safe.
         """
@@ -23,8 +23,8 @@ class Shares:
     def __init__(self) -> None:
         self._calls: Counter[str] = Counter()
 
-    def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """See `CallerShares.take`."""
+    def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+        """See `CallerShares.acquire`."""
         for name, most in names.items():
             if self._calls[name] >= most:
                 return name

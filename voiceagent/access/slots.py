@@ -34,7 +34,7 @@ class Slots(Protocol):
     def taken(self) -> int:
         """Number of slots in use."""
 
-    def take(self) -> bool:
+    def acquire(self) -> bool:
         """Take a slot. Return False if none is free."""
 
     def release(self) -> None:
@@ -78,7 +78,7 @@ class LocalSlots:
         """See `Slots`."""
         return max(0, self.taken - self._transcribing)
 
-    def take(self) -> bool:
+    def acquire(self) -> bool:
         """See `Slots`."""
         if self.taken >= self.max_calls:
             return False
@@ -135,7 +135,7 @@ class SharedSlots:
         loads = zip(self._counts, self._busy_us, self._lags_us, strict=True)
         return [WorkerLoad(calls, busy / _US, max(0, lag - 1) / _US) for calls, busy, lag in loads]
 
-    def take(self) -> bool:
+    def acquire(self) -> bool:
         """See `Slots`."""
         with self._locked():
             if self.taken >= self.max_calls:
@@ -182,7 +182,7 @@ def lag_refusal(lag_s: float, max_lag_s: float, calls: int) -> Refusal | None:
     """Return why a process with this event loop lag and `calls` running calls refuses a call, None if it does
     not.
 
-       Lag decides, not CPU use: a late loop may have CPU time left, and a prompt one none.
+    Lag decides, not CPU use: a late loop may have CPU time left, and a prompt one none.
     """
     if not calls or lag_s <= max_lag_s:
         return None
@@ -205,8 +205,8 @@ class _SharedShares:
     ) -> None:
         self._names, self._own, self._locked = names, own, locked
 
-    def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """See `CallerShares.take`."""
+    def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+        """See `CallerShares.acquire`."""
         digests = {name: digest(name) for name in names}
         with self._locked():
             known = self._names.tolist()

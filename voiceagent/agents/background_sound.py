@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from voiceagent.session.agent import AgentDoes
+from voiceagent.session.agent import AgentSession
 
 
 class BackgroundSound:
@@ -15,10 +15,10 @@ class BackgroundSound:
         self,
         name: str,
         volume: float,
-        does: Callable[[], AgentDoes | None],
+        session: Callable[[], AgentSession | None],
         do: Callable[[Callable[[Any], None], Any], None],
     ) -> None:
-        self._does = does
+        self._session = session
         self._do = do
         self._number: int | None = None
         do(self._start, (name, volume))
@@ -34,11 +34,11 @@ class BackgroundSound:
         self.stop()
 
     def _start(self, sound: tuple[str, float]) -> None:
-        does = self._does()
-        if does is not None:
-            self._number = does.start_sound(*sound)
+        session = self._session()
+        if session is not None:
+            self._number = session.start_sound(*sound)
 
     def _stop(self, _: None) -> None:
-        does, number, self._number = self._does(), self._number, None
-        if does is not None and number is not None:
-            does.stop_sound(number)
+        session, number, self._number = self._session(), self._number, None
+        if session is not None and number is not None:
+            session.stop_sound(number)

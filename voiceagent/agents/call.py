@@ -27,7 +27,7 @@ from voiceagent.conversation.events import (
     UpdateRequested,
 )
 from voiceagent.conversation.history import MessageItem
-from voiceagent.session.agent import AgentDoes, Answer, OutboundDetails, ToolFailed, current_call_id
+from voiceagent.session.agent import AgentSession, Answer, OutboundDetails, ToolFailed, current_call_id
 
 if TYPE_CHECKING:
     from voiceagent.agents.agent import Agent
@@ -43,7 +43,7 @@ class Said:
     text: str
 
 
-actions_done: ContextVar[list[str]] = ContextVar("spoken_for")
+actions_done: ContextVar[list[str]] = ContextVar("actions_done")
 """Actions of the running tool after which the model need not report its result."""
 
 
@@ -60,7 +60,7 @@ class AgentCall:
     def __init__(
         self,
         call_id: str,
-        does: Callable[[], AgentDoes | None],
+        session: Callable[[], AgentSession | None],
         hand_over: Callable[[Agent], None],
         caller: CallerInput,
         loop: asyncio.AbstractEventLoop | None,
@@ -69,7 +69,7 @@ class AgentCall:
         self.parameters: Mapping[str, str] = {}
         self.outbound: OutboundDetails | None = None
         self._caller = caller
-        self._does = does
+        self._session = session
         self._hand_over = hand_over
         self._loop = loop
         self._thread = threading.get_ident()
@@ -100,8 +100,8 @@ class AgentCall:
         """ISO 639 code of the language of the call: the caller's, where `[languages]` has several. "" before
         the call.
         """
-        does = self._does()
-        return "" if does is None else does.language
+        session = self._session()
+        return "" if session is None else session.language
 
     def set_language(self, code: str) -> None:
         """Set the language of recognition, voice, phrases and answers, in place of the one that the caller
@@ -113,14 +113,14 @@ class AgentCall:
         Raises:
             ValueError: The configuration has no such language.
         """
-        does = self._does()
-        if does is None:
+        session = self._session()
+        if session is None:
             return
-        served = does.languages or (does.language,)
+        served = session.languages or (session.language,)
         if code not in ("", *served):
             allowed = ", ".join(served)
             raise ValueError(f'set_language({code!r}); allowed: {allowed}, or "" to follow the caller')
-        if does.languages:
+        if session.languages:
             self._do(self._post, LanguageSet(code))
 
     async def leave_message(self, text: str) -> None:
@@ -145,8 +145,8 @@ class AgentCall:
     @property
     def transcript(self) -> tuple[Said, ...]:
         """The conversation so far, without metadata of the telephony provider."""
-        does = self._does()
-        items = does.items if does is not None else ()
+        session = self._session()
+        items = session.items if session is not None else ()
         messages = (item for item in items if isinstance(item, MessageItem) and not item.by_line)
         return tuple(Said(message.role, message.text) for message in messages if message.text)
 
@@ -225,7 +225,7 @@ class AgentCall:
         """
         if isinstance(volume_db, bool) or not -60 <= volume_db <= 0:
             raise ValueError(f"background(volume_db={volume_db!r}); allowed: -60 to 0")
-        return BackgroundSound(check_sound(sound), 10 ** (volume_db / 20), self._does, self._do)
+        return BackgroundSound(check_sound(sound), 10 ** (volume_db / 20), self._session, self._do)
 
     def hand_over(self, agent: Agent | type[Agent]) -> None:
         """Hand the call to another agent, with its instructions, tools and voice. It knows the
@@ -259,11 +259,11 @@ class AgentCall:
                 there.
             ToolFailed: The line cannot transfer, or failed to. Uncaught, it is reported to the model.
         """
-        does = self._does()
-        if does is None or does.line is None:
+        session = self._session()
+        if session is None or session.line is None:
             raise ToolFailed("this call cannot be transferred: it comes over no phone line")
         _record_action("transfer")
-        await does.line.transfer(destination, number, brief)
+        await session.line.transfer(destination, number, brief)
 
     async def send_digits(self, digits: str) -> None:
         """Press keys on the line, for a phone menu or an extension, and wait until they have sounded.
@@ -277,10 +277,10 @@ class AgentCall:
             ToolFailed: The digits are no keys, or the line cannot send them. Uncaught, it is reported to the
                 model.
         """
-        does = self._does()
-        if does is None or does.line is None:
+        session = self._session()
+        if session is None or session.line is None:
             raise ToolFailed("this call has no line that sends keys")
-        await does.line.send_digits(digits)
+        await session.line.send_digits(digits)
 
     async def collect_digits(
         self,
@@ -308,12 +308,12 @@ class AgentCall:
             ToolFailed: The caller said something else or entered too few digits, or private input was asked
                 for in a call with a realtime backend. The message is for the model.
         """
-        does = self._does()
-        if does is None:
+        session = self._session()
+        if session is None:
             raise ToolFailed("the call is over")
-        _check_private(does, private)
-        entry = DigitEntry(count, finish, does.language, private)
-        return await self._caller.digits(does, prompt, entry, timeout_s)
+        _check_private(session, private)
+        entry = DigitEntry(count, finish, session.language, private)
+        return await self._caller.digits(session, prompt, entry, timeout_s)
 
     async def ask(self, task: Task[T]) -> T | None:
         """Ask the caller for one thing, read it back, and let the caller correct it. The model does not
@@ -332,13 +332,13 @@ class AgentCall:
         """
         if not isinstance(task, Task):
             raise TypeError(f"ask({task!r:.60}); allowed: a task of voiceagent.agents.capture")
-        does = self._does()
-        if does is None:
+        session = self._session()
+        if session is None:
             return None
-        _check_private(does, task.private)
+        _check_private(session, task.private)
         # the server's local time: callers say days and times without a zone
-        now = Circumstances(does.language, datetime.now())
-        return await self._caller.capture(does, task, Dialogue(task, now))
+        now = Circumstances(session.language, datetime.now())
+        return await self._caller.capture(session, task, Dialogue(task, now))
 
     def dictation(self, *digits: int) -> None:
         """Expect dictation in groups with pauses in the caller's next turn.
@@ -357,9 +357,9 @@ class AgentCall:
         | DictationBegan
         | LanguageSet,
     ) -> None:
-        does = self._does()
-        if does is not None:
-            does.post(event)
+        session = self._session()
+        if session is not None:
+            session.post(event)
 
     def _do(self, what: Callable[[Any], None], argument: Any) -> None:
         if self._loop is None or threading.get_ident() == self._thread:
@@ -380,8 +380,8 @@ def _check_text(what: str, text: object) -> None:
         raise TypeError(f"{what}({text!r:.60}): allowed: a text")
 
 
-def _check_private(does: AgentDoes, private: bool) -> None:
-    if private and not does.takes_turns:
+def _check_private(session: AgentSession, private: bool) -> None:
+    if private and not session.takes_turns:
         raise ToolFailed("private input cannot be collected: a realtime backend hears this call")
 
 

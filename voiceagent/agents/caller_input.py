@@ -12,7 +12,7 @@ from voiceagent.agents.capture.dialogue import Ask, Captured, Dialogue
 from voiceagent.agents.capture.task import Task
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import DictationBegan, SpeechRequested, SpellingExpected, TurnsClaimed
-from voiceagent.session.agent import AgentDoes, Pressed, ToolFailed
+from voiceagent.session.agent import AgentSession, Pressed, ToolFailed
 
 PAUSE_S = 3.0
 """Pause after which an entry of unknown length is complete."""
@@ -91,25 +91,25 @@ class CallerInput:
             return Pressed.IGNORED_TERMINATOR
         return Pressed.TAKEN if self.push(Key(digit)) else Pressed.UNASKED
 
-    async def digits(self, does: AgentDoes, prompt: str, entry: DigitEntry, timeout_s: float) -> str:
+    async def digits(self, session: AgentSession, prompt: str, entry: DigitEntry, timeout_s: float) -> str:
         """Ask for digits and return them. timeout_s: maximum time without input.
 
         Raises ToolFailed, with a message for the model.
         """
-        with self._claim(does, entry.private) as asking:
+        with self._claim(session, entry.private) as asking:
             if prompt:
-                does.post(SpeechRequested(prompt))
+                session.post(SpeechRequested(prompt))
             dictates = True  # renewed each turn, for the missing digits
             while not entry.complete:
                 if dictates:
-                    does.post(DictationBegan(entry.missing))
+                    session.post(DictationBegan(entry.missing))
                 dictates = False
                 wait_s = PAUSE_S if entry.digits and entry.count is None else timeout_s
                 try:
                     async with asyncio.timeout(wait_s):
                         happened = await asking.get()
                 except TimeoutError:
-                    if does.quiet:
+                    if session.quiet:
                         entry.time_is_up()
                     continue
                 asking.task_done()
@@ -128,26 +128,26 @@ class CallerInput:
                         raise ToolFailed(_OVER)
         return entry.result()
 
-    async def capture(self, does: AgentDoes, task: Task[T], dialogue: Dialogue[T]) -> T | None:
+    async def capture(self, session: AgentSession, task: Task[T], dialogue: Dialogue[T]) -> T | None:
         """Run the dialogue of a task and return its value, None if the caller gave up or hung up.
 
         Raises ToolFailed if other input is collected at the moment.
         """
         if self._over:
             return None
-        with self._claim(does, task.private) as asking:
+        with self._claim(session, task.private) as asking:
             step: Ask | Captured[T] = dialogue.begin()
             while isinstance(step, Ask):
                 if step.text:
-                    does.post(SpeechRequested(step.text))
+                    session.post(SpeechRequested(step.text))
                 if step.dictated:
-                    does.post(DictationBegan(task.digits))
-                does.post(SpellingExpected(step.spelled))
-                step = await self._next_step(does, dialogue, asking, step)
+                    session.post(DictationBegan(task.digits))
+                session.post(SpellingExpected(step.spelled))
+                step = await self._next_step(session, dialogue, asking, step)
         return step.value
 
     async def _next_step(
-        self, does: AgentDoes, dialogue: Dialogue[T], asking: _Input, asked: Ask
+        self, session: AgentSession, dialogue: Dialogue[T], asking: _Input, asked: Ask
     ) -> Ask | Captured[T]:
         """Wait for words, a key or a silence, and return the dialogue's next step."""
         while True:
@@ -156,7 +156,7 @@ class CallerInput:
                 async with asyncio.timeout(wait_s):
                     happened = await asking.get()
             except TimeoutError:
-                if does.quiet:
+                if session.quiet:
                     return dialogue.on_silence()
                 continue
             asking.task_done()
@@ -169,13 +169,13 @@ class CallerInput:
                     return Captured(None)
 
     @contextmanager
-    def _claim(self, does: AgentDoes, private: bool = False) -> Iterator[_Input]:
+    def _claim(self, session: AgentSession, private: bool = False) -> Iterator[_Input]:
         if self._over:
             raise ToolFailed(_OVER)
         if self._queue is not None:
             raise ToolFailed("not done: something else is asked of the caller at the moment")
         asking = self._queue = asyncio.Queue()
-        does.post(TurnsClaimed(True, private))
+        session.post(TurnsClaimed(True, private))
         try:
             yield asking
         finally:
@@ -186,4 +186,4 @@ class CallerInput:
                 ):  # pressed before the entry was complete
                     self._ignored_terminator = "", 0.0
                 asking.task_done()
-            does.post(TurnsClaimed(False))
+            session.post(TurnsClaimed(False))

@@ -27,7 +27,7 @@ from voiceagent.conversation.events import HookFailed, TurnsClaimed
 from voiceagent.mcp.policies.results import cut
 from voiceagent.session.agent import (
     GREETING_SILENCE_S,
-    AgentDoes,
+    AgentSession,
     Answer,
     OfferedTool,
     Pressed,
@@ -76,7 +76,7 @@ class RunningAgent:
         self._over = self._briefs = False
         self._agent._call = no_call()
         self._prompt = self._agent.prompt()
-        self._call: Callable[[], AgentDoes | None] = lambda: None
+        self._call: Callable[[], AgentSession | None] = lambda: None
         self._context: AgentCall | None = None
         self._hooks: set[asyncio.Task[None]] = set()
         self._choose = choose
@@ -118,7 +118,7 @@ class RunningAgent:
         """The caller's input for its tools."""
         return self._caller
 
-    def join(self, call: AgentDoes) -> None:
+    def join(self, call: AgentSession) -> None:
         """Bind the agent to a call and take it over."""
         self._call = ref(call)  # a weak reference: the call holds this agent and ends first
         loop = asyncio.get_running_loop()

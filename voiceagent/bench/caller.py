@@ -121,7 +121,8 @@ class _Turn:
 
 
 class Caller:
-    """One call. `now_s` is any clock; audio is sent on time regardless of the agent.
+    """A simulated caller of one call: speaks recorded turns and measures the answers. `now_s` is any clock;
+    audio is sent on time regardless of the agent.
 
     began_s: when the first sample is spoken. silence: frames to repeat while the caller is silent.
     """

@@ -20,7 +20,9 @@ Clock = Callable[[], float]
 
 
 class Connection(Protocol):
-    """One call. caller: set once the caller may speak. failure: why the call broke off, or ""."""
+    """The transport of one simulated caller. caller: set once they may speak. failure: why the call broke
+    off, or "".
+    """
 
     caller: Talker | None
     failure: str

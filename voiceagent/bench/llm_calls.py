@@ -101,7 +101,7 @@ class _ResponseTimer:
         self.pieces = 0
         figures.turns += 1
 
-    def take(self, delta: Delta) -> None:
+    def record(self, delta: Delta) -> None:
         """Record a piece, or the usage at the end."""
         if delta.text:
             self._take_piece(self._clock())
@@ -233,7 +233,7 @@ class LlmCaller:
         try:
             async with asyncio.timeout(cut_after_s), aclosing(self._llm.generate(request)) as deltas:
                 async for delta in deltas:
-                    timer.take(delta)
+                    timer.record(delta)
                     said += delta.text
                     if cut_after is not None and timer.pieces >= cut_after:
                         figures.cancelled += 1

@@ -96,7 +96,7 @@ class Measured:
                 "speech end to first frame p95 ms": percentile(self.to_first_frame, 95),
                 "speech end to first frame max ms": max(self.to_first_frame),
                 "prompt tokens read after the turn": fmean(
-                    report.counts.prefilled_tokens for report in self.answered
+                    report.counts.prompt_tokens_after_turn for report in self.answered
                 ),
                 "prompt tokens": fmean(one.counts.prompt_tokens for one in self.answered),
             }

@@ -78,7 +78,7 @@ class WebRtcConnection:
         )
         self._voice = self._peer.addTransceiver(QuietTrack(), direction="sendrecv")
         self._channel = self._peer.createDataChannel("oai-events")
-        self._channel.on("message", self._take)
+        self._channel.on("message", self._on_message)
         self._channel.on("close", self._closed)
 
     async def open(self, address: tuple[str, int]) -> None:
@@ -121,7 +121,7 @@ class WebRtcConnection:
             sound = self._decoder.decode(packet.payload) if self.caller.waits else None
             self.caller.hear(self._clock(), sound)
 
-    def _take(self, text: str) -> None:
+    def _on_message(self, text: str) -> None:
         self._begun.set()  # the server speaks first
         if self.caller is None:
             return

@@ -75,7 +75,7 @@ class WebSocketConnection(asyncio.Protocol):
             self.opened.set_result(None)
         now_s = self._clock()
         for opcode, payload in self._reader.feed(data):
-            self._take(opcode, payload, now_s)
+            self._on_frame(opcode, payload, now_s)
 
     def connection_lost(self, error: Exception | None) -> None:
         """End the call."""
@@ -103,7 +103,7 @@ class WebSocketConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    def _take(self, opcode: int, payload: bytes, now_s: float) -> None:
+    def _on_frame(self, opcode: int, payload: bytes, now_s: float) -> None:
         if opcode == PING:
             self.send(websocket_frame(PONG, payload))
         elif opcode == CLOSE:

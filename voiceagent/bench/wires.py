@@ -145,7 +145,7 @@ class RealtimeWire(Wire):
 
 
 class WebRtcWire(RealtimeWire):
-    """The same protocol over WebRTC: audio is separate from the events, in Opus.
+    """The Realtime protocol over WebRTC: audio is separate from the events, in Opus.
 
     One encoder creates the frames of all callers, like Chromium's, which sends mono wideband speech to a
     server that negotiates 16 kHz. Times include the network, but no jitter buffer of the caller. loss: loss

@@ -28,15 +28,15 @@ def export(store: CallStore, call: CallRow) -> Iterator[bytes]:
         with archive.open(LOG_NAME, "w", force_zip64=True) as file:
             for at in range(0, len(log), PIECE_BYTES):
                 file.write(log[at : at + PIECE_BYTES])
-                yield sink.take()
+                yield sink.pop_written()
         for name in names_at(call.place):
             if name.startswith(RECORDING_NAME):
                 stored = zipfile.ZipInfo(name)  # audio hardly compresses
                 with archive.open(stored, "w", force_zip64=True) as file:
                     for piece in pieces_at(call.place, name):
                         file.write(piece)
-                        yield sink.take()
-    yield sink.take()
+                        yield sink.pop_written()
+    yield sink.pop_written()
 
 
 class _Sink(RawIOBase):
@@ -53,7 +53,7 @@ class _Sink(RawIOBase):
         self._pieces.append(bytes(data))
         return len(data)
 
-    def take(self) -> bytes:
+    def pop_written(self) -> bytes:
         """Return and clear the data written since the last call."""
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)

@@ -206,7 +206,7 @@ class CallFiles:
             self._write_entry(queued)
         self._place(frames)
         if self._sound is not None and not self.over:
-            self._record(*self._sound.take(clock_s))
+            self._record(*self._sound.pop_settled(clock_s))
         if self._log.flush() and self.over:
             self.close()
 

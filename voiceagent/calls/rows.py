@@ -49,8 +49,8 @@ class CallFilter:
 
     since, until: start of the call, Unix seconds, `until` exclusive. state: as in `CallRow`. slower_than_s:
     minimum of the longest wait. cut_off: a turn was answered before it was over. interrupted: a response was
-    cut. tool_failed, engine_failed: at least one. told: value of the provider's metadata, such as the
-    caller's number.
+    cut. tool_failed, engine_failed: at least one. provider_value: value of the provider's metadata,
+    such as the caller's number.
     """
 
     since: float | None = None
@@ -61,7 +61,7 @@ class CallFilter:
     interrupted: bool = False
     tool_failed: bool = False
     engine_failed: bool = False
-    told: str | None = None
+    provider_value: str | None = None
 
 
 NOTHING_YET = {"bytes": 0, "turns": 0, "interruptions": 0, "failures": 0, "longest_wait_us": 0}
@@ -80,9 +80,11 @@ def conditions(wanted: CallFilter) -> list[sa.ColumnElement[bool]]:
         found.append(calls.state == wanted.state)
     if wanted.slower_than_s is not None:
         found.append(calls.longest_wait_us > round(wanted.slower_than_s * 1e6))
-    if wanted.told is not None:
+    if wanted.provider_value is not None:
         facts = tables.facts.c
-        found.append(calls.call_id.in_(sa.select(facts.call_id).where(facts.value == _storable(wanted.told))))
+        found.append(
+            calls.call_id.in_(sa.select(facts.call_id).where(facts.value == _storable(wanted.provider_value)))
+        )
     counted = {
         calls.false_ends: wanted.cut_off,
         calls.interruptions: wanted.interrupted,

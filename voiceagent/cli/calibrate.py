@@ -129,7 +129,7 @@ async def _log_probability_of_end(
 def _print(found: Calibrated, count: int) -> None:
     table = Table("", "AUC", "Brier", "ECE", title=f"{count} pauses in turns, whole and cut")
     rows: tuple[tuple[str, Quality], ...] = (
-        ("the LLM as it is", found.told),
+        ("the LLM as it is", found.raw),
         ("the LLM, scaled", found.fitted),
         ("the other witnesses of words", found.others),
         (f"all of them, the LLM by {found.end.weight}", found.together),

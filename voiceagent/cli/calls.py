@@ -74,17 +74,17 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
         turns, tools = store.turns_of(call_id), store.tools_of(call_id)
         facts = {fact.name: fact.value for fact in store.facts_of(call_id)}
     if as_json:
-        shown = {**asdict(call), "told": facts, "turns": [asdict(turn) for turn in turns]}
+        shown = {**asdict(call), "provider_data": facts, "turns": [asdict(turn) for turn in turns]}
         print(json.dumps({**shown, "tools": [asdict(tool) for tool in tools]}, indent=2))
         return
     console = Console()
     reason = f", {call.reason}" if call.reason else ""
     reason += f" ({call.end_code})" if call.end_code else ""
     seconds = "" if call.seconds is None else f", {call.seconds:.1f} s"
-    told = f"{call.call_id}: {_when(call.started_at)}{seconds}, {call.state}{reason}\n{call.place}"
-    console.print(terminal_text(told))
+    head = f"{call.call_id}: {_when(call.started_at)}{seconds}, {call.state}{reason}\n{call.place}"
+    console.print(terminal_text(head))
     if facts:
-        console.print(terminal_text("the line told: " + ", ".join(f"{k} {v}" for k, v in facts.items())))
+        console.print(terminal_text("phone provider: " + ", ".join(f"{k} {v}" for k, v in facts.items())))
     timeline = _timeline(call)
     wordless = deque(_tools_without_text(timeline))
     table = Table("s", "caller", "agent", "outcome", "waited", "stages, ms")
@@ -202,51 +202,55 @@ def _timeline(call: CallRow) -> dict[str, Any] | None:
         return None
 
 
-def _tools_without_text(told: dict[str, Any] | None) -> list[str]:
+def _tools_without_text(timeline: dict[str, Any] | None) -> list[str]:
     """Return the tools called by each response without text, in order."""
-    if told is None:
+    if timeline is None:
         return []
     called: dict[str, list[str]] = {}
-    for tool in told["tools"]:
+    for tool in timeline["tools"]:
         called.setdefault(tool["response_id"], []).append(tool["name"])
     return [
         f"(calls {', '.join(called[one['response_id']])})" if one["response_id"] in called else ""
-        for one in told["responses"]
+        for one in timeline["responses"]
         if not one["written"] and one["status"] == "completed"
     ]
 
 
 def _event_lines(
-    call: CallRow, told: dict[str, Any] | None, finished_turns: Set[str], tools: Sequence[ToolUse]
+    call: CallRow, timeline: dict[str, Any] | None, finished_turns: Set[str], tools: Sequence[ToolUse]
 ) -> list[str]:
     """Return lines for typed input, ends of turns, tools, failures (hooks too) and the state at a crash, in
     order.
 
-    Tools alone if the log cannot be read. told: the call's timeline. finished_turns: turns with a finished
+    Tools alone if the log cannot be read. timeline: of the call. finished_turns: turns that have a finished
     response.
     """
-    if told is None:
+    if timeline is None:
         return [f"{tool.at_s:.1f} s: tool {tool.name}" for tool in tools]
     lines = [
-        (turn["began_s"], f"typed: {turn['said']}") for turn in told["turns"] if turn["ended_by"] == "typed"
+        (turn["began_s"], f"typed: {turn['said']}")
+        for turn in timeline["turns"]
+        if turn["ended_by"] == "typed"
     ]
-    lines += [(turn["decided_s"], _end_of_turn_line(turn)) for turn in told["turns"] if turn["end_of_turn"]]
+    lines += [
+        (turn["decided_s"], _end_of_turn_line(turn)) for turn in timeline["turns"] if turn["end_of_turn"]
+    ]
     lines += [
         (response["began_s"], f"failed: {response['failure']}")
-        for response in told["responses"]
+        for response in timeline["responses"]
         if response["failure"]
     ]
-    for hook in told["failed_hooks"]:
+    for hook in timeline["failed_hooks"]:
         place = f" at {hook['place']}" if hook["place"] else ""
         lines.append((hook["at_s"], f"the agent's {hook['name']} failed{place}: {hook['reason']}"))
     lines += [
         (asked["at_s"], f"sideband {asked['sideband']}: {asked['request']}")
-        for asked in told["requests"]
+        for asked in timeline["requests"]
         if asked["sideband"]
     ]
     if call.state == "broken":
-        lines += _lines_at_crash(told, finished_turns)
-    for tool in told["tools"]:
+        lines += _lines_at_crash(timeline, finished_turns)
+    for tool in timeline["tools"]:
         took = "" if tool["ended_s"] is None else f" after {tool['ended_s'] - tool['began_s']:.3f} s"
         result = f"{tool['outcome'] or 'no output came'}{took}: {tool['output'][:MAX_RESULT]}"
         lines.append((tool["began_s"], f"tool {tool['name']}({tool['arguments'][:MAX_RESULT]}): {result}"))
@@ -263,26 +267,26 @@ def _end_of_turn_line(turn: dict[str, Any]) -> str:
 
     rule = f" by {turn['end_code']}" if turn["end_code"] else ""
     why = (
-        f"turn over{rule} {after_ms(turn['decided_s'])} ms after its last sound, with "
-        f"{decision['probability']:.0%}, for which {decision['silence_ms']:.0f} ms of silence are enough"
+        f"turn ended{rule} {after_ms(turn['decided_s'])} ms after its last audio: end-of-turn probability "
+        f"{decision['probability']:.0%}, which requires {decision['silence_ms']:.0f} ms of silence"
     )
     if turn["settled_s"] is not None and after_ms(turn["settled_s"]) > decision["silence_ms"]:
-        why += f"; the recognizer had its last words after {after_ms(turn['settled_s'])} ms"
+        why += f"; its final transcript came after {after_ms(turn['settled_s'])} ms"
     if decision["awaited_ms"]:
-        why += f"; it could go on {decision['awaited_ms']:.0f} ms more until its answer was to be heard"
+        why += f"; up to {decision['awaited_ms']:.0f} ms more while its answer had no audio"
     return f"{why}: {turn['said']}"
 
 
-def _lines_at_crash(told: dict[str, Any], finished_turns: Set[str]) -> list[tuple[float, str]]:
+def _lines_at_crash(timeline: dict[str, Any], finished_turns: Set[str]) -> list[tuple[float, str]]:
     """Return what was being said when the call's process was lost, each with its second."""
     lines = [
         (turn["began_s"], f"broken off in this turn of the caller: {turn['said']}")
-        for turn in told["turns"]
+        for turn in timeline["turns"]
         if turn["turn_id"] not in finished_turns and (turn["said"] or turn["ended_by"])
     ]
     lines += [
         (response["began_s"], f"broken off in this response: {response['written']}")
-        for response in told["responses"]
+        for response in timeline["responses"]
         if response["status"] == "in_progress"
     ]
     return lines

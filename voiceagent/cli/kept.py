@@ -29,7 +29,7 @@ def add_calls(parser: argparse.ArgumentParser) -> None:
         "--limit", type=int, default=50, metavar="N", help="maximum number of calls (50)"
     )
     parsers["list"].add_argument(
-        "--told",
+        "--provider-value",
         metavar="VALUE",
         help="only calls whose provider reported this value: a number, or its call id",
     )
@@ -90,7 +90,9 @@ def _calls(options: argparse.Namespace) -> None:
     config = load(options.config)
     match options.what:
         case "list":
-            calls.list_calls(config, CallFilter(told=options.told), options.limit, options.json)
+            calls.list_calls(
+                config, CallFilter(provider_value=options.provider_value), options.limit, options.json
+            )
         case "show":
             calls.show_call(config, options.call, options.json)
         case "play":

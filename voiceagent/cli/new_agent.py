@@ -29,7 +29,7 @@ class {name}(Agent):
         if not text.strip():
             raise ToolFailed("the note is empty; ask what to write down")
         self.notes.append(text)
-        return f"noted; there are {{len(self.notes)}} notes"
+        return f"noted; notes so far: {{len(self.notes)}}"
 
     @tool(when_played=True)
     async def end_call(self) -> None:
@@ -81,7 +81,7 @@ def test_a_note_is_taken():
         async with TestCall({name}) as call:
             call.model_will("One moment.", Calls("take_note", text="buy milk"), "I wrote it down.")
             await call.says("please note: buy milk")
-            assert call.expect_tool("take_note", text="buy milk") == "noted; there are 1 notes"
+            assert call.expect_tool("take_note", text="buy milk") == "noted; notes so far: 1"
             assert call.agent.notes == ["buy milk"]
             call.expect_words("wrote it down")
 

@@ -70,7 +70,7 @@ class PhoneCaller:
 
 
 class PhoneCall:
-    """One call, opened by `phone_call`."""
+    """A call to a phone line of a running server, opened by `phone_call`."""
 
     def __init__(self, wire: Wire, connection: WebSocketConnection, caller: PhoneCaller) -> None:
         self._wire = wire

@@ -43,7 +43,7 @@ REPORT_S = 0.3
 
 
 class RemoteCall:
-    """One call. Methods raise CommandFailed if it breaks off."""
+    """A call to a running server, spoken by this program. Methods raise CommandFailed if it breaks off."""
 
     def __init__(self, connection: ClientConnection, listener: CallListener = IGNORED) -> None:
         self._connection = connection

@@ -57,8 +57,14 @@ def replay_all(folder: Path, as_json: bool) -> None:
             failures[str(path)] = departure.diff()
     seconds = time.monotonic() - began_s
     if as_json:
-        told = {"calls": calls, "events": events, "call_s": call_s, "seconds": seconds, "failures": failures}
-        print(json.dumps(told, indent=2))
+        summary = {
+            "calls": calls,
+            "events": events,
+            "call_s": call_s,
+            "seconds": seconds,
+            "failures": failures,
+        }
+        print(json.dumps(summary, indent=2))
     else:
         for name, failure in failures.items():
             print(f"{name}\n{failure}\n")

@@ -128,10 +128,10 @@ def _print(speech: Sequence[CallSpeech], figures: Sequence[Figure], without_reco
     ]
     print_table(heads, rows, spare=("in ticks of 200 ms", "defined by"), right=2)
     minutes = sum(call.seconds for call in speech) / 60
-    told = f"{len(speech)} calls of {minutes:.1f} minutes"
+    title = f"{len(speech)} calls of {minutes:.1f} minutes"
     if without_recording:
-        told += f", {without_recording} of them by their logs, as they have no recording"
-    Console().print(f"{told}. {INTERVALS}", markup=False, highlight=False)
+        title += f", {without_recording} of them by their logs, as they have no recording"
+    Console().print(f"{title}. {INTERVALS}", markup=False, highlight=False)
 
 
 def _shown(value: float | None, figure: Figure) -> str:

@@ -113,7 +113,7 @@ class SharedState:
         # By Redis' clock: the issuing gateway's may differ from this one's.
         return ClientSecret(key, kept["expires_s"], kept["session"], time.monotonic() + left_ms / 1000)
 
-    async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
+    async def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
         """See `OtherGateways`."""
         if not names:
             return lambda: None

@@ -55,7 +55,7 @@ class Answering:
 
     def __init__(
         self,
-        rules: CurrentPolicy,
+        policy: CurrentPolicy,
         caller: Caller,
         responses: CurrentResponse,
         prompts: Prompts,
@@ -64,7 +64,7 @@ class Answering:
         reviews: Reviews,
         new_id: Callable[[str], str],
     ) -> None:
-        self._rules = rules
+        self._policy = policy
         self._caller = caller
         self._responses = responses
         self._prompts = prompts
@@ -79,7 +79,7 @@ class Answering:
         )  # (turn id, number of preemptive responses started for it)
         self._results_attempts = 0  # preemptive responses started for the results that are due
         self._preemptive_allowed = True
-        self._silence = SilentCaller(rules)
+        self._silence = SilentCaller(policy)
 
     @property
     def has_pending(self) -> bool:
@@ -198,7 +198,7 @@ class Answering:
         if kept and turn.respond and words:
             self._queue.answer_due = True
         if words or failure is not None:
-            said, language = sentences_of(turn.whole_text), language_of(self._rules.now.language)
+            said, language = sentences_of(turn.whole_text), language_of(self._policy.now.language)
             self._silence.on_caller_input(asks_for_moment(said, language))
         if failure is None or not turn.respond or self._responses.active is not None:
             return dropped
@@ -221,7 +221,7 @@ class Answering:
         if interrupted and response.wanted.in_conversation and unheard:
             self._queue.answer_due = True
         answered = not (cut or response.tool_calls or response.start.say or response.is_clip)
-        if answered and not self._rules.now.tools_as_logged:
+        if answered and not self._policy.now.tools_as_logged:
             self._tools.begin_answer()
         commands = self._tools.on_response_over(response.response_id, cut)
         commands += self._reviews.on_response_over(response)
@@ -236,14 +236,14 @@ class Answering:
         """
         words = turn.whole_words
         room = self._responses.active is None and self._preemptive_allowed and not self._caller.awaiting
-        again = turn.settled and self._queue.answer_due and self._rules.now.preempt_without_words
+        again = turn.settled and self._queue.answer_due and self._policy.now.preempt_without_words
         wanted = turn.announced and turn.respond and (words_of(turn.text) or again)
         if not room or not wanted or self._responses.is_started_for(turn.item_id, words):
             return []
         dropped = self._responses.cancel_preemptive()
         attempts = self._turn_attempts[1] if self._turn_attempts[0] == turn.item_id else 0
         spared = 0 if turn.settled else 1
-        if attempts + spared >= self._rules.now.preemptive_attempts:
+        if attempts + spared >= self._policy.now.preemptive_attempts:
             return dropped
         self._turn_attempts = (turn.item_id, attempts + 1)
         return dropped + self._start(ev.ResponseRequested(), settings, turn, preemptive=True)
@@ -342,10 +342,10 @@ class Answering:
         )
         if held is not None:
             return [] if wanted and planned is not None else self._responses.cancel_preemptive()
-        attempts = self._rules.now.preemptive_attempts if self._preemptive_allowed else 0
+        attempts = self._policy.now.preemptive_attempts if self._preemptive_allowed else 0
         if not wanted or planned is None or self._results_attempts >= attempts:
             return []
-        if self._rules.now.tools_as_logged or not planned.message.spoken:
+        if self._policy.now.tools_as_logged or not planned.message.spoken:
             return []
         self._results_attempts += 1
         response = self._own_request(True, settings)
@@ -370,7 +370,7 @@ class Answering:
             # not for a preemptive one: if it is dropped, the tools are still awaited
             # requested by the agent's code: the caller has not started another turn
             if say or wanted.guidance:
-                self._tools.overtake(told=not say)
+                self._tools.overtake(by_model=not say)
             else:
                 left = self._tools.detach()
         self._prompts.cancel_summary()

@@ -22,18 +22,17 @@ InterruptedBy = Literal[
 """Cause of an answer's interruption.
 
 Rules for the caller's voice: duration; words, their number; stop_word, such as "stop"; resumed_turn, a word
-or a voice that continues a turn which was answered too early. correction: the back LLM contradicted the
-answer. key: a phone key. client, sideband: a
-request. upstream: the realtime backend.
+or a voice that continues a turn which was answered too early. Others: correction, the back LLM contradicted
+the answer; key, a phone key; client, sideband, a request; upstream, the realtime backend.
 """
 BARGE_IN: frozenset[InterruptedBy] = frozenset(("duration", "words", "stop_word", "resumed_turn"))
 """Interruptions by the caller's voice."""
 TurnEndCode = EndpointingRule | Literal["silence", "longest_silence", "client", "upstream"]
 """The rule that ended a caller's turn.
 
-silence: the fixed silence of `server_vad`. Of `semantic_vad`, the rule that set the endpointing delay, and
-longest_silence, if no final transcript came within the longest delay. client: a commit. upstream: the
-realtime backend.
+silence: the fixed silence of `server_vad`. `EndpointingRule`: the rule of `semantic_vad` that set the
+endpointing delay; longest_silence: there, no final transcript came within the longest delay. client: a
+commit. upstream: the realtime backend.
 """
 CallEndCode = Literal[
     "",

@@ -89,8 +89,8 @@ class JudgeTurn:
 
 @dataclass(frozen=True, slots=True)
 class AskTurnEnd:
-    """Score with the LLM whether its newest message ends after these words; `TurnEndTold` returns the score,
-    if the engine supports it. messages: the prompt up to these words, without trailing punctuation.
+    """Score with the LLM whether its newest message ends after these words; `TurnEndScored` returns the
+    score, if the engine supports it. messages: the prompt up to these words, without trailing punctuation.
     """
 
     item_id: str
@@ -137,7 +137,7 @@ class StartResponse:
     preemptive: the turn is not over yet; synthesise the first fragment and hold the rest. say: fixed text to
     speak without the LLM. own_prompt: the prompt does not continue the conversation's. replacements, edits:
     how often old turns of the conversation's prompt were replaced, and how often the client changed existing
-    items. beside: the response is out of band; the conversation's response neither waits for it nor ends it.
+    items. out_of_band: the conversation's response neither waits for it nor ends it.
     voice: name of its voice, None for the call's.
     """
 
@@ -150,7 +150,7 @@ class StartResponse:
     own_prompt: bool = False
     replacements: int = 0
     edits: int = 0
-    beside: bool = False
+    out_of_band: bool = False
     voice: str | None = None
 
 

@@ -90,7 +90,7 @@ class TurnJudged:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEndTold:
+class TurnEndScored:
     """The LLM's score for an end of the turn after `words`: the natural logarithm of the probability."""
 
     item_id: str
@@ -291,13 +291,13 @@ class CallerGone:
 
 
 @dataclass(frozen=True, slots=True)
-class UpstreamTold:
-    """An event from the realtime backend of a call that has no turn machine. For the log only. told: the
+class UpstreamEvent:
+    """An event from the realtime backend of a call that has no turn machine. For the log only. body: the
     event as JSON without its audio. sound: that audio, [n].
     """
 
     name: str
-    told: str = ""
+    body: str = field(default="", metadata={"formerly": "told"})
     sound: Samples = field(default_factory=lambda: np.zeros(0, np.int16))
 
 
@@ -318,7 +318,7 @@ VoiceEvent = (
 EchoEvent = SpokeOverAgent | EchoMeasured
 """Events that tell the agent's own voice from the caller's."""
 
-TurnEvent = TranscriptChanged | TurnJudged | TurnEndTold | RecognitionFailed
+TurnEvent = TranscriptChanged | TurnJudged | TurnEndScored | RecognitionFailed
 """Events of recognition and turn-end detection."""
 
 ResponseEvent = (
@@ -352,5 +352,5 @@ Event = (
     | PreemptiveAllowed
     | ResponseReviewed
     | HistorySummarised
-    | UpstreamTold
+    | UpstreamEvent
 )

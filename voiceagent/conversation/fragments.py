@@ -111,7 +111,7 @@ class Fragmenter:
         for character in delta:
             self._rest += character
             if end := self._end():
-                fragments.append(self._take(end))
+                fragments.append(self._cut(end))
         return fragments
 
     def finish(self, cut: bool = False) -> list[Fragment]:
@@ -121,9 +121,9 @@ class Fragmenter:
         """
         if cut and _ends_sentence(self._before) and not _ends_sentence(self._rest):
             self._rest = ""
-        return [self._take(len(self._rest))] if self._rest else []
+        return [self._cut(len(self._rest))] if self._rest else []
 
-    def _take(self, end: int) -> Fragment:
+    def _cut(self, end: int) -> Fragment:
         text, self._rest = self._rest[:end], self._rest[end:]
         self._undecided = 0
         spoken, alignment = self._normalize(text, self._language, self._before)

@@ -4,10 +4,10 @@
       duck, then hold                    ├─▶ backchannel    restore: as if nothing had been said
                                          └─▶ for later      restore: answered after the response
 
-- Duck: a possible voice lowers the agent's volume at once; a blip restores it. - Hold: a voice that continues
-pauses the playout at its position. So does, at once, the voice of a caller
-  who was answered too early, and sound that is loud for 0.1 s and may be a voice: in a noisy room the VAD
-  model needs up to 0.4 s to be sure, and never is for an "s" or an "f".
+- Duck: a possible voice lowers the agent's volume at once; a blip restores it.
+- Hold: a voice that continues pauses the playout at its position. So does, at once, the voice of a caller who
+  was answered too early, and sound that is loud for 0.1 s and may be a voice: in a noisy room the VAD model
+  needs up to 0.4 s to be sure, and never is for an "s" or an "f".
 - Low: a voice much quieter than the caller's own comes from across the room, or from a telephone that
   attenuates the caller while the agent sounds (`turn.proximity`). It ducks and holds, but cuts only with a
   stop word. If it grows louder it is the caller's, because telephones stop attenuating once the agent is
@@ -16,11 +16,11 @@ pauses the playout at its position. So does, at once, the voice of a caller
   caller's level is known, and within `resume_s`, every voice counts as the caller's.
 - Confirm: a voice interrupts by its length, whatever the transcript, or by its words: enough of them that
   are not backchannels, or a stop word.
-- Backchannel: a listener's "uh huh", and what a recognizer makes of a hum, leave no trace. - Unsayable: more
-words than the voice had time for do not cut. In a hum they leave no trace; a longer voice
+- Backchannel: a listener's "uh huh", and what a recognizer makes of a hum, leave no trace.
+- Unsayable: more words than the voice had time for do not cut. In a hum they leave no trace; a longer voice
   is speech whose beginning was missed (the recognizer gets the audio before it too), and is answered.
-- Later: a turn that ends as neither of these is answered when the agent has finished. - Resume: a voice
-within `resume_s` of a turn's end resumes that turn. People do not react that fast to the
+- Later: a turn that ends as neither of these is answered when the agent has finished.
+- Resume: a voice within `resume_s` of a turn's end resumes that turn. People do not react that fast to the
   agent's words: the silence was a pause, and the end of turn was false.
 - Take back: the response to a false end should not have started. A voice of `interruption_candidate_s` cuts
   it, or one word; none of it counts as played, and the whole turn is answered. If the voice turns out to have
@@ -244,15 +244,3 @@ def apply_deferred_hold(turn: CallerTurn, response: Response | None) -> Reaction
 def is_confirmable(turn: CallerTurn, response: Response | None) -> bool:
     """Return True if the turn is a candidate that its length or transcript can confirm."""
     return not turn.announced and (response is None or is_interruptible(response))
-
-
-def resume_playout() -> Command:
-    """Return the command that resumes the playout: the agent was not interrupted."""
-    return RestorePlayout()
-
-
-def follows_false_end(turn: CallerTurn) -> bool:
-    """Return True if the response that this turn cuts should not have started: none of it counts as
-    played.
-    """
-    return turn.resumes is not None

@@ -10,7 +10,6 @@ from typing import Literal
 from audio.recognizers import SAMPLE_RATE_HZ
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import interruption
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.causes import cause_of
 from voiceagent.conversation.commands import Command
@@ -185,7 +184,7 @@ def commit_input(event: ev.InputCommitted, caller: Caller, responses: CurrentRes
         return [notify.NotifyError(code, message, client_event_id=event.client_event_id)]
     commands = responses.cancel_preemptive()
     if not turn.announced:
-        commands.append(interruption.resume_playout())
+        commands.append(do.RestorePlayout())
     commands += caller.end_by_client(turn, event.buffered_s)
     commands += caller.commit(turn, by_voice=False)
     commands.append(do.ClearInput())
@@ -198,5 +197,5 @@ def clear_input(caller: Caller, responses: CurrentResponse) -> list[Command]:
     if caller.open is not None:
         commands += caller.drop(caller.open)
         commands += responses.cancel_preemptive()
-        commands.append(interruption.resume_playout())
+        commands.append(do.RestorePlayout())
     return [*commands, do.ClearInput(), notify.NotifyInputCleared()]

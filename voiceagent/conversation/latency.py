@@ -110,7 +110,7 @@ class TurnCounts:
     preemptive_attempts, preemptive_hits: responses begun before the turn's end, and those used.
     tokens_wasted: tokens of preemptive responses that were dropped.
     prompt_tokens, cached_tokens: tokens of the response's prompt, and those found in the prefix cache.
-    prefilled_tokens: prompt tokens that the LLM had to read after the turn's end.
+    prompt_tokens_after_turn: prompt tokens that the LLM had to read after the turn's end.
     thought_tokens: tokens of the response's thoughts.
     """
 
@@ -119,7 +119,7 @@ class TurnCounts:
     tokens_wasted: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    prefilled_tokens: int = 0
+    prompt_tokens_after_turn: int = field(default=0, metadata={"formerly": "prefilled_tokens"})
     thought_tokens: int = 0
 
 

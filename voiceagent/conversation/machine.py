@@ -16,8 +16,8 @@ from dataclasses import replace
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import interruption, privacy
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation import privacy
 from voiceagent.conversation.answering import Answering
 from voiceagent.conversation.call_language import LanguageFollowing
 from voiceagent.conversation.causes import cause_of
@@ -50,24 +50,24 @@ class Conversation:
         self, settings: CallSettings, policy: TurnPolicy, rate_hz: int, new_id: Callable[[str], str]
     ) -> None:
         self.settings = settings
-        self._rules = CurrentPolicy(policy)
+        self._policy = CurrentPolicy(policy)
         served = [rules.language for rules in policy.languages]
         self._language = LanguageFollowing.among(served) if served else None
         self.history = History(as_logged=policy.tools_as_logged)
         self._started = False
         self.paused = False
         """True while inference is paused, see `InferencePause`."""
-        self._caller = Caller(self.history, self._rules, new_id)
+        self._caller = Caller(self.history, self._policy, new_id)
         self._tools = ToolCalls(self.history, policy.max_tool_rounds, new_id)
         self._mcp_lists = McpLists(self.history, new_id)
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)
-        voice = VoiceOverAgent(self._rules, self._caller, self._responses)
+        voice = VoiceOverAgent(self._policy, self._caller, self._responses)
         self._items = ItemRequests(self.history, self._responses, self._tools, policy.limits, self._caller)
         self._prompts = Prompts(self.history, policy, self._tools.built_in_tools)
         self._out_of_band = OutOfBandResponses(self.history, self._prompts, self._tools, new_id)
-        self._reviews = Reviews(self._rules, self._responses)
+        self._reviews = Reviews(self._policy, self._responses)
         self._answering = Answering(
-            self._rules,
+            self._policy,
             self._caller,
             self._responses,
             self._prompts,
@@ -77,7 +77,7 @@ class Conversation:
             new_id,
         )
         self._turns = TurnTaking(
-            self.history, self._rules, self._caller, voice, self._prompts, self._responses, self._answering
+            self.history, self._policy, self._caller, voice, self._prompts, self._responses, self._answering
         )
 
     @property
@@ -139,7 +139,7 @@ class Conversation:
         if code == self.settings.language:
             return []
         self.settings = replace(self.settings, language=code, fixed_language=self._language.fixed)
-        self._rules.now = self._rules.now.in_language(code)
+        self._policy.now = self._policy.now.in_language(code)
         dropped = self._responses.cancel_preemptive()
         return [*dropped, do.ConfigureListening(self.settings), do.ConfigureSpeaking(self.settings)]
 
@@ -185,7 +185,7 @@ class Conversation:
                 self._prompts.set_summary(text)
             case ev.CallerWoke():
                 pass  # `handle` resumes inference
-            case ev.UpstreamTold():  # calls with a realtime backend have no turn machine
+            case ev.UpstreamEvent():  # calls with a realtime backend have no turn machine
                 pass
             case _ if isinstance(event, ev.ResponseEvent):
                 return self._on_response_event(event)
@@ -235,7 +235,7 @@ class Conversation:
             commands.append(do.ResponseConcluded(response.phase.played, response.phase.interrupted_by != ""))
         turn = self._caller.open
         if turn is not None and not turn.announced:
-            commands += [interruption.resume_playout(), *self._turns.announce(turn, self.settings)]
+            commands += [do.RestorePlayout(), *self._turns.announce(turn, self.settings)]
         return commands + (
             self._answering.start_preemptive(turn, self.settings) if turn is not None and turn.settled else []
         )

@@ -163,7 +163,7 @@ class NotifyItemTruncated:
 @dataclass(frozen=True, slots=True)
 class NotifyResponseStarted:
     """A response begins. Not sent while the response is preemptive. max_tokens: the client's limit for this
-    response, None if it set none. beside, voice: see `StartResponse`.
+    response, None if it set none. out_of_band, voice: see `StartResponse`.
     """
 
     response_id: str
@@ -171,7 +171,7 @@ class NotifyResponseStarted:
     max_tokens: TokenLimit | None = None
     in_conversation: bool = True
     metadata: dict[str, str] = field(default_factory=dict)
-    beside: bool = False
+    out_of_band: bool = False
     voice: str | None = None
 
 
@@ -233,7 +233,7 @@ class NotifyMcpCallEnded:
 @dataclass(frozen=True, slots=True)
 class NotifyResponseEnded:
     """The response is over: all its audio has been sent, or it was cut. false_end: it answered a false end of
-    turn. beside: see `StartResponse`. interrupted_by: what cut it, "" for nothing.
+    turn. out_of_band: see `StartResponse`. interrupted_by: what cut it, "" for nothing.
     """
 
     response_id: str
@@ -241,7 +241,7 @@ class NotifyResponseEnded:
     reason: str = ""
     usage: Usage = field(default_factory=Usage)
     false_end: bool = False
-    beside: bool = False
+    out_of_band: bool = False
     interrupted_by: InterruptedBy = field(default="", metadata=LOGGED_IF_SET)
 
 

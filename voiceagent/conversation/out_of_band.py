@@ -77,7 +77,7 @@ class OutOfBandResponses:
             own_prompt=has_own_prompt(wanted),
             replacements=self._prompts.replacements,
             edits=self._prompts.edits,
-            beside=True,
+            out_of_band=True,
         )
         # text has no sample rate
         response = self._running[response_id] = CurrentResponse(self._history, 1, self._new_id, self._tools)

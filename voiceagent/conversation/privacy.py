@@ -24,7 +24,7 @@ def withheld_event(event: ev.Event) -> ev.Event:
             earlier = tuple(map(_withheld, event.earlier))
             stable = _withheld(event.stable)
             return replace(event, text=_withheld(event.text), stable=stable, earlier=earlier)
-        case ev.TurnEndTold():
+        case ev.TurnEndScored():
             return replace(event, words=_withheld(event.words))
         case ev.KeyPressed():
             return replace(event, digit="*")

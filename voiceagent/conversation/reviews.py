@@ -33,8 +33,8 @@ class _Review:
 class Reviews:
     """The review in progress, if any. Methods return the commands that follow."""
 
-    def __init__(self, rules: CurrentPolicy, responses: CurrentResponse) -> None:
-        self._rules = rules
+    def __init__(self, policy: CurrentPolicy, responses: CurrentResponse) -> None:
+        self._policy = policy
         self._responses = responses
         self._review: _Review | None = None
         self._last_id = ""  # the newest answer that was reviewed
@@ -49,7 +49,7 @@ class Reviews:
         speaks nothing is stopped: a barge-in would do it, and needs no correction.
         """
         response, review = self._responses.active, self._review
-        if response is None or self._rules.now.correction is None:
+        if response is None or self._policy.now.correction is None:
             return []
         if review is None or review.response_id != response.response_id:
             return self._start(response) if self._needs_review(response) else []
@@ -93,8 +93,8 @@ class Reviews:
         text = review.verdict.text
         if review.verdict.kind == "adds":
             return text, self._conclude("added")
-        if review.was_heard and self._rules.now.correction:
-            text = f"{self._rules.now.correction} {text}"
+        if review.was_heard and self._policy.now.correction:
+            text = f"{self._policy.now.correction} {text}"
         return text, self._conclude("corrected")
 
     def on_caller_input(self) -> list[Command]:

@@ -10,8 +10,8 @@ from voiceagent.conversation.turn_policy import CurrentPolicy
 class SilentCaller:
     """Sequence of prompts for a silent caller, before the agent hangs up."""
 
-    def __init__(self, rules: CurrentPolicy) -> None:
-        self._rules = rules
+    def __init__(self, policy: CurrentPolicy) -> None:
+        self._policy = policy
         self._prompts_spoken = 0
         self._moment_requested = False
         self._said_goodbye = False
@@ -23,10 +23,10 @@ class SilentCaller:
 
     def next_phrase(self) -> str:
         """Return the next prompt, or goodbye if there are no more."""
-        prompts = self._rules.now.idle_prompts
+        prompts = self._policy.now.idle_prompts
         self._said_goodbye = self._prompts_spoken >= len(prompts)
         self._prompts_spoken += 1
-        return self._rules.now.goodbye if self._said_goodbye else prompts[self._prompts_spoken - 1]
+        return self._policy.now.goodbye if self._said_goodbye else prompts[self._prompts_spoken - 1]
 
     def on_caller_input(self, moment: bool = False) -> None:
         """Restart the sequence after input of the caller. moment: they asked for a moment."""

@@ -62,14 +62,14 @@ _WORKING = (Phase.RUNNING, Phase.OVERTAKEN, Phase.DETACHED)
 
 @dataclass(slots=True)
 class _Call:
-    """A call that has not ended. told: a prompt said that its result is pending. update: text that it wants
+    """A call that has not ended. shown_pending: a prompt showed it as pending. update: text that it wants
     spoken, "" for none. cancels: id of the call that it cancels, if it is of the tool that does.
     """
 
     tool: AgentTool
     record: CallRecord
     phase: Phase
-    told: bool = False
+    shown_pending: bool = False
     update: str = ""
     cancels: str = ""
 
@@ -169,15 +169,15 @@ class ToolCalls:
         if (refusal := self._refusal(tool, wanted)) is not None:
             return self._refuse(response_id, wanted, refusal, mcp)
         if mcp is not None and mcp.ask:
-            record, told = self._records.add_approval_request(response_id, wanted, mcp)
+            record, notices = self._records.add_approval_request(response_id, wanted, mcp)
             self._calls[wanted.call_id] = _Call(tool, record, Phase.ASKED)
-            return [*told]
-        record, told = self._records.add_call(response_id, wanted, mcp)
+            return [*notices]
+        record, notices = self._records.add_call(response_id, wanted, mcp)
         phase = Phase.WAITING if tool.when_played else Phase.RUNNING
         self._calls[wanted.call_id] = _Call(tool, record, phase)
         if tool.cancellable and phase is Phase.RUNNING:
             self._history.cancellable.add(wanted.call_id)
-        return [*told] if tool.when_played else [*told, _run(self._calls[wanted.call_id])]
+        return [*notices] if tool.when_played else [*notices, _run(self._calls[wanted.call_id])]
 
     def with_unique_id(self, call: ToolCall) -> ToolCall:
         """Return the call with an id that no earlier call has: some engines give several calls one id."""
@@ -193,9 +193,9 @@ class ToolCalls:
         """
         refused, self._refused = self._refused, []
         return [
-            told
+            notice
             for record, refusal in refused
-            for told in self._records.add_output(
+            for notice in self._records.add_output(
                 record, refusal, False, _execution_error(refusal) if record.mcp is not None else None
             )
         ]
@@ -211,15 +211,15 @@ class ToolCalls:
             return []
         # after a newer message the result is a late one
         gone_on = self._records.has_message_since(asked.record)
-        record, told = self._records.add_call(
+        record, notices = self._records.add_call(
             asked.record.response_id, asked.call, asked.record.mcp, answer.request_id
         )
         if not answer.approve:
             del self._calls[asked.call.call_id]
             refusal = "not done: it was not approved" + (f": {answer.reason}" if answer.reason else "")
-            return [*told, *self._records.add_output(record, refusal, gone_on, _execution_error(refusal))]
+            return [*notices, *self._records.add_output(record, refusal, gone_on, _execution_error(refusal))]
         asked.record, asked.phase = record, Phase.DETACHED if gone_on else Phase.RUNNING
-        return [*told, _run(asked)]
+        return [*notices, _run(asked)]
 
     def begin_answer(self) -> None:
         """Reset the count of rounds, after a turn of the caller or an answer."""
@@ -252,15 +252,15 @@ class ToolCalls:
                 commands += self._cancel(call)
         return commands
 
-    def overtake(self, told: bool) -> None:
+    def overtake(self, by_model: bool) -> None:
         """Mark running calls as overtaken by speech of the agent's code: still awaited, but their results
-        come late. told: the model writes that speech and reports the results that exist.
+        come late. by_model: the model writes that speech and reports the results that exist.
         """
         for call in self._calls.values():
             if call.phase is Phase.RUNNING:
                 call.phase = Phase.OVERTAKEN
-            call.told = call.told or told
-        self._reply_due = self._reply_due and not told
+            call.shown_pending = call.shown_pending or by_model
+        self._reply_due = self._reply_due and not by_model
 
     def detach(self) -> list[Command]:
         """Detach the running calls when another response starts, which reports the results that exist. Later
@@ -285,8 +285,8 @@ class ToolCalls:
         if event.outcome != "cancelled" and not mcp:  # the client requests responses about MCP results
             self._reply_due = self._reply_due or event.reply
         # an unreported one, such as a hand-over, stays at its call
-        untold = call.phase is Phase.OVERTAKEN and not (event.reply or call.told)
-        late = (call.phase in (Phase.DETACHED, Phase.OVERTAKEN) and not untold) or (
+        unreported = call.phase is Phase.OVERTAKEN and not (event.reply or call.shown_pending)
+        late = (call.phase in (Phase.DETACHED, Phase.OVERTAKEN) and not unreported) or (
             call.phase is Phase.CANCELLING
             and event.outcome != "cancelled"
             and self._records.has_items_since(call.record)
@@ -316,10 +316,10 @@ class ToolCalls:
             allowed = ", ".join(targets) or "none, as no tool runs that can be cancelled"
             refusal = f"not done: there is no running tool {label!r}; allowed: {allowed}"
             return self._refuse(response_id, wanted, refusal)
-        record, told = self._records.add_call(response_id, wanted)
+        record, notices = self._records.add_call(response_id, wanted)
         tool = AgentTool(Tool(wanted.name, ""))
         self._calls[wanted.call_id] = _Call(tool, record, Phase.RUNNING, cancels=targets[label])
-        return [*told, *self._stop(self._calls[targets[label]])]
+        return [*notices, *self._stop(self._calls[targets[label]])]
 
     def _is_being_cancelled(self, call_id: str) -> bool:
         return any(call.cancels == call_id for call in self._calls.values())
@@ -364,10 +364,10 @@ class ToolCalls:
     def _refuse(
         self, response_id: str, wanted: ToolCall, refusal: str, mcp: McpTool | None = None
     ) -> list[Command]:
-        record, told = self._records.add_call(response_id, wanted, mcp)
+        record, notices = self._records.add_call(response_id, wanted, mcp)
         self._refused.append((record, refusal))
         self._reply_due = self._reply_due or mcp is None
-        return [*told]
+        return [*notices]
 
 
 def _run(call: _Call) -> do.RunTool:

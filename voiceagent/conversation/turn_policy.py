@@ -89,7 +89,7 @@ class TurnPolicy:
     languages: tuple[LanguageRules, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
     def in_language(self, code: str) -> TurnPolicy:
-        """Return these rules in one of `languages`."""
+        """Return this policy in one of `languages`."""
         rules = next(rules for rules in self.languages if rules.language == code)
         return replace(
             self,
@@ -112,9 +112,9 @@ class TurnPolicy:
 
 
 class CurrentPolicy:
-    """The rules of a call, which a change of its language replaces for all parts of the conversation at once.
+    """The policy of a call. A change of its language replaces it for all parts of the conversation at once.
 
-    now: the rules in the language that is spoken.
+    now: the policy in the language that is spoken.
     """
 
     def __init__(self, policy: TurnPolicy) -> None:

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation import interruption
 from voiceagent.conversation.answering import Answering
 from voiceagent.conversation.backchannels import Backchannels
 from voiceagent.conversation.causes import TurnEndCode
@@ -20,14 +19,14 @@ from voiceagent.conversation.interruption import Meaning
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.settings import CallSettings, TurnDetection
-from voiceagent.conversation.turn.caller import (
-    Caller,
+from voiceagent.conversation.turn.caller import Caller
+from voiceagent.conversation.turn.caller_turn import AnswerSoFar, CallerTurn, Paused, TurnVisibility
+from voiceagent.conversation.turn.endpointing_delay import (
     decide_end_of_turn,
     set_endpointing_delay,
     shorten_backchannel_delay,
     silence_before_acting_s,
 )
-from voiceagent.conversation.turn.caller_turn import AnswerSoFar, CallerTurn, Paused, TurnVisibility
 from voiceagent.conversation.turn.own_voice import Overlap
 from voiceagent.conversation.turn_policy import CurrentPolicy
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
@@ -44,17 +43,17 @@ class TurnTaking:
     def __init__(
         self,
         history: History,
-        rules: CurrentPolicy,
+        policy: CurrentPolicy,
         caller: Caller,
         voice: VoiceOverAgent,
         prompts: Prompts,
         responses: CurrentResponse,
         answering: Answering,
     ) -> None:
-        self._history, self._rules = history, rules
+        self._history, self._policy = history, policy
         self._caller, self._voice, self._prompts = caller, voice, prompts
         self._responses, self._answering = responses, answering
-        self._backchannels = Backchannels(rules.now.language, rules.now.backchannel_after_s)
+        self._backchannels = Backchannels(policy.now.language, policy.now.backchannel_after_s)
         self.claimed = False
         """True while the agent's code takes the caller's turns, so that they are not answered."""
         self.private = False
@@ -123,7 +122,7 @@ class TurnTaking:
                 # before the transcript is final it is only stored: both are weighed together
                 self._caller.set_turn_model_result(turn, event)
                 return self.set_endpointing_delay(turn, settings)
-            case ev.TurnEndTold() if turn.item_id == event.item_id:
+            case ev.TurnEndScored() if turn.item_id == event.item_id:
                 self._caller.set_llm_score(turn, event)
                 return self.set_endpointing_delay(turn, settings)
         return []
@@ -136,7 +135,7 @@ class TurnTaking:
         if detection is not None:
             said = self._history.last_words_of("assistant")
             turn.acts_after_s = silence_before_acting_s(
-                turn, event.silent_to_s, said, detection.eagerness, self._rules.now
+                turn, event.silent_to_s, said, detection.eagerness, self._policy.now
             )
         rule = turn.phase.rule if isinstance(turn.phase, Paused) else ""
         code: TurnEndCode = (rule or "longest_silence") if semantic else "silence"
@@ -159,10 +158,10 @@ class TurnTaking:
                 if turn is not None and turn.overlap is not None:
                     turn.overlap = replace(turn.overlap, delay_s=delay_s)
                 if turn is None:
-                    return [do.RestartDetection(), interruption.resume_playout()]
+                    return [do.RestartDetection(), do.RestorePlayout()]
                 if not turn.announced:
                     dropped = [*self._caller.drop(turn), do.RestartDetection()]
-                    return [*dropped, interruption.resume_playout()]
+                    return [*dropped, do.RestorePlayout()]
         return []
 
     def on_transcript(self, event: ev.TranscriptChanged, settings: CallSettings) -> list[Command]:
@@ -195,7 +194,7 @@ class TurnTaking:
             return []
         said = self._history.last_words_of("assistant")
         if (
-            decide_end_of_turn(turn, said, detection.eagerness, self._rules.now).probability
+            decide_end_of_turn(turn, said, detection.eagerness, self._policy.now).probability
             < MIN_PREEMPTIVE_PROBABILITY
         ):
             return []
@@ -210,13 +209,13 @@ class TurnTaking:
             return []
         said = self._history.last_words_of("assistant")
         if self._voice.is_backchannel(turn):
-            return shorten_backchannel_delay(turn, said, settings.turn_detection.eagerness, self._rules.now)
+            return shorten_backchannel_delay(turn, said, settings.turn_detection.eagerness, self._policy.now)
         detection = _semantic(settings)
         if detection is None:
             return []
         answer = self.answer_so_far(turn, settings)
         delay = set_endpointing_delay(
-            turn, said, detection.eagerness, self._rules.now, answer, self._max_silence_s
+            turn, said, detection.eagerness, self._policy.now, answer, self._max_silence_s
         )
         return delay + self._backchannel(turn, delay, settings)
 
@@ -241,7 +240,7 @@ class TurnTaking:
         """Conclude a turn that is over and whose transcript is final."""
         meaning = None if turn.visibility is TurnVisibility.COMMITTED else self._voice.meaning(turn)
         if meaning is Meaning.BACKCHANNEL:
-            return [*self._caller.drop(turn), interruption.resume_playout()]
+            return [*self._caller.drop(turn), do.RestorePlayout()]
         committed: list[Command] = []
         if meaning is not None:
             committed = self.announce(turn, settings) + self._caller.commit(turn, by_voice=True)
@@ -258,7 +257,7 @@ class TurnTaking:
     def answer_so_far(self, turn: CallerTurn, settings: CallSettings) -> AnswerSoFar:
         """Return what is known of a preemptive response to exactly these words."""
         item_id, words = turn.item_id, turn.whole_words
-        acts = self._rules.now.acting_s > 0 and self._responses.will_act(item_id, words, settings)
+        acts = self._policy.now.acting_s > 0 and self._responses.will_act(item_id, words, settings)
         return AnswerSoFar(self._responses.is_awaited(item_id, words), acts)
 
 

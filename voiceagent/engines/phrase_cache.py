@@ -62,12 +62,12 @@ class CachedSynthesizer:
 
     @property
     def takes_speed(self) -> bool:
-        """As the synthesizer does."""
+        """See `Synthesizer`."""
         return takes_speed(self.inner)
 
     @property
     def known_voices(self) -> KnownVoices:
-        """As the synthesizer has them."""
+        """See `Synthesizer`."""
         return known_voices(self.inner)
 
     async def start(self) -> None:

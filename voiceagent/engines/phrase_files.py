@@ -105,10 +105,10 @@ def _parsed(content: bytes, rate_hz: int) -> Speech | None:
         return None
     head, _, pcm = body.partition(b"\n")
     try:
-        told = json.loads(head)
-        if told["rate_hz"] != rate_hz:
+        header = json.loads(head)
+        if header["rate_hz"] != rate_hz:
             return None
-        words = tuple(WordTiming(character, at_samples) for character, at_samples in told["words"])
+        words = tuple(WordTiming(character, at_samples) for character, at_samples in header["words"])
         return Speech(np.frombuffer(pcm, "<i2").astype(np.int16), words)
     except (ValueError, KeyError, TypeError):
         return None

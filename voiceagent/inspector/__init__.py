@@ -6,10 +6,10 @@ cannot send a header, and a key must not be in a URL. Errors are `{"error": {"co
 
 - `GET /v1/calls`: the newest calls, `limit` (50, at most 200) a page, and the cursor of the `next` page for
   the parameter `behind`. Filters, which all must hold: `since` and `until` (Unix seconds), `state` (running,
-  ended, broken), `slower_than_ms` (a turn that waited longer), `told` (a value from the telephony provider:
-  the caller's number, the call's id at the provider, or another parameter), and 1 for `cut_off` (a turn was
-  answered before it was over), `interrupted`, `tool_failed`, `engine_failed`.
-- `GET /v1/calls/{id}`: `call` (with its `end_code`, its `agents` in order, and `told`, the telephony
+  ended, broken), `slower_than_ms` (a turn that waited longer), `provider_value` (a value from the telephony
+  provider: the caller's number, the call's id at the provider, or another parameter), and 1 for `cut_off` (a
+  turn was answered before it was over), `interrupted`, `tool_failed`, `engine_failed`.
+- `GET /v1/calls/{id}`: `call` (with its `end_code`, its `agents` in order, and `provider_data`, the telephony
   provider's parameters by name), and in order `turns` (the caller's), `responses`, `tools`, `stalls` of
   the event loop, `failed_hooks` of the agent's code (`at_s`, `name`, `place`: file, line and function,
   `reason`), and `requests` of clients (`at_s`, `request`: type of the client event, `sideband`: number of

@@ -145,11 +145,11 @@ class Inspector:
         self._followers += 1
         try:
             while not follower.over:
-                told = b""
+                changes = b""
                 with suppress(LogError, PlaceError, StoreError):  # the files are being moved
-                    told = await self._readers.run(follower.more)
-                yield b"event: changes\ndata: %b\n\n" % told if told else b": nothing new\n\n"
-                if not told:
+                    changes = await self._readers.run(follower.more)
+                yield b"event: changes\ndata: %b\n\n" % changes if changes else b": nothing new\n\n"
+                if not changes:
                     await asyncio.sleep(FOLLOW_S)
             yield b"event: over\ndata: {}\n\n"
         finally:

@@ -12,7 +12,7 @@ from voiceagent.calls.rows import CallFilter, Cursor
 LIMIT, MAX_LIMIT = 50, 200
 STATES = ("running", "ended", "broken")
 FLAGS = ("cut_off", "interrupted", "tool_failed", "engine_failed")
-PARAMETERS = ("limit", "behind", "since", "until", "state", "slower_than_ms", "told", *FLAGS)
+PARAMETERS = ("limit", "behind", "since", "until", "state", "slower_than_ms", "provider_value", *FLAGS)
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NUMBER = re.compile(r"^ (?=\d+$)")
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
@@ -49,7 +49,7 @@ def call_query(parameters: Mapping[str, str]) -> CallQuery:
         state,
         None if slower_ms is None else slower_ms / 1000,
         **{name: _flag(parameters, name) for name in FLAGS},
-        told=_parameter_value(parameters.get("told")),
+        provider_value=_parameter_value(parameters.get("provider_value")),
     )
     return CallQuery(wanted, _limit(parameters.get("limit", str(LIMIT))), _cursor(parameters.get("behind")))
 

@@ -19,7 +19,7 @@ _READ_BYTES = 1 << 18
 
 
 class FrameSocket:
-    """One end of the socket.
+    """One end of a socket between two processes, which carries messages.
 
     take: called with each message and its size in bytes. lost: called when no more can arrive.
 

@@ -134,7 +134,7 @@ class RpcConnection:
             self._write(Open(number, service, asked, windows))
             if items is not None:
                 feeding = asyncio.create_task(self._send_items(stream, items, patient))
-            while (arrival := await stream.take()) is not None:
+            while (arrival := await stream.next_value()) is not None:
                 self._grant_credit(stream, arrival[1])
                 yield arrival[0]
         finally:
@@ -198,7 +198,7 @@ class RpcConnection:
             self._socket.write(frame)
 
     async def _received_values(self, stream: Stream) -> AsyncGenerator[Any, None]:
-        while (arrival := await stream.take()) is not None:
+        while (arrival := await stream.next_value()) is not None:
             self._grant_credit(stream, arrival[1])
             yield arrival[0]
 

@@ -102,7 +102,7 @@ class Stream:
         """Count a delayed frame, for which there was room when it was queued."""
         self._sending.count_sent(size)
 
-    async def take(self) -> tuple[Any, int] | None:
+    async def next_value(self) -> tuple[Any, int] | None:
         """Return the next value and the credit to grant, or None at the end. Raises the stream's failure."""
         # values that arrived before a failure are read first
         while not self._arrived:

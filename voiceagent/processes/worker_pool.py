@@ -336,7 +336,7 @@ class WorkerPool:
             self.hand_over(connection, purpose, passed_over=number)
 
     def _on_worker_lost(self, number: int, reason: str) -> None:
-        told = self._on_lost(number, reason)
+        details = self._on_lost(number, reason)
         self._redistribute(number)
         if not self._workers[number].child.ended:
-            log.error("worker_died", worker=number, reason=reason, **told)
+            log.error("worker_died", worker=number, reason=reason, **details)

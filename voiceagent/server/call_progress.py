@@ -74,7 +74,7 @@ def _decided(now: CallProgress, command: Command) -> CallProgress:
             return now._replace(doing="the caller speaks")
         case notify.NotifyInputCommitted(item_id=item_id):
             return now._replace(turn=now.turn + 1, turn_id=item_id, doing="the answer is made")
-        case notify.NotifyResponseStarted(beside=False):
+        case notify.NotifyResponseStarted(out_of_band=False):
             return now._replace(doing="the answer is made")
         case do.Play():
             return now._replace(doing=SPEAKS)

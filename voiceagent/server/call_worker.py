@@ -64,7 +64,9 @@ class WorkerTask(NamedTuple):
 
 
 class CallWorker:
-    """One worker. connections: socket over which the supervisor passes connections."""
+    """A process that serves a part of the calls. connections: socket over which they come from the
+    supervisor.
+    """
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ class DescriptorShortage:
         self._logged_s = -LOG_INTERVAL_S
 
     def note(self) -> None:
-        """Count a closed connection."""
+        """Count a connection that was closed for lack of a descriptor."""
         self._closed += 1
         now_s = time.monotonic()
         if now_s - self._logged_s >= LOG_INTERVAL_S:

@@ -25,7 +25,7 @@ from voiceagent.engines.synthesizer_by_language import SynthesizerByLanguage
 from voiceagent.engines.timeouts import FALLBACK_SHARE
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
-from voiceagent.server.context import fixed_phrases
+from voiceagent.server.fixed_phrases import fixed_phrases
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.metrics import Metrics
 

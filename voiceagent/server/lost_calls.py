@@ -89,13 +89,13 @@ class LostCalls:
                 doing=call.doing,
             )
             self._send([ended_by_loss(span, time.time_ns(), why, call.doing) for span in call.spans])
-        told = self._began.pop(worker, {})
+        began_calls = self._began.pop(worker, {})
         if self._kept is None:
-            for began in told.values():
+            for began in began_calls.values():
                 self._post_lost(began, why, at_s)
         else:
-            call_ids = dict.fromkeys([*(call.call_id for call in calls), *told])
-            ending = self._end_logs(self._kept, call_ids, told, why, at_s)
+            call_ids = dict.fromkeys([*(call.call_id for call in calls), *began_calls])
+            ending = self._end_logs(self._kept, call_ids, began_calls, why, at_s)
             writing = asyncio.create_task(ending, name="logs of lost calls")
             self._writing.add(writing)
             writing.add_done_callback(self._writing.discard)
@@ -106,7 +106,7 @@ class LostCalls:
         await asyncio.gather(*self._writing)
 
     async def _end_logs(
-        self, folder: Path, call_ids: Iterable[str], told: Mapping[str, _Began], why: str, at_s: float
+        self, folder: Path, call_ids: Iterable[str], began_calls: Mapping[str, _Began], why: str, at_s: float
     ) -> None:
         from voiceagent.calls.lost import end_lost_log  # noqa: PLC0415  it brings the extra `calls`
 
@@ -114,12 +114,12 @@ class LostCalls:
             items: list[Item] = []
             try:
                 data = await asyncio.to_thread(end_lost_log, folder, call_id, why, at_s)
-                if data and call_id in told:
+                if data and call_id in began_calls:
                     items = await asyncio.to_thread(_transcript_of, data)
             except Exception as error:  # a disk's error, or a bug, must not prevent posting the end
                 log.error("call_log_not_ended", call=call_id, error=f"{type(error).__name__}: {error}")
-            if call_id in told:
-                self._post_lost(told[call_id], why, at_s, items)
+            if call_id in began_calls:
+                self._post_lost(began_calls[call_id], why, at_s, items)
 
     def _post_lost(self, began: _Began, why: str, at_s: float, items: Sequence[Item] = ()) -> None:
         if self._webhooks is not None:
@@ -143,13 +143,13 @@ def _transcript_of(data: bytes) -> list[Item]:
 
 def ended_by_loss(span: Span, end_ns: int, reason: str, doing: str) -> Span:
     """Return an open span of a lost call, ended now. The call's own span has the reason."""
-    told = {}
+    call_attributes = {}
     if span.name == CALL:
-        told = {
+        call_attributes = {
             "voiceagent.call.end": reason,
             "voiceagent.call.end_code": "process_lost",
             "voiceagent.call.doing": doing,
         }
     return replace(
-        span, end_ns=max(span.start_ns, end_ns), error=LOST, attributes={**span.attributes, **told}
+        span, end_ns=max(span.start_ns, end_ns), error=LOST, attributes={**span.attributes, **call_attributes}
     )

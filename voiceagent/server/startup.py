@@ -30,7 +30,8 @@ from voiceagent.conversation.tool_names import free_names
 from voiceagent.engines.engines import Engines
 from voiceagent.mcp.pool import McpPool
 from voiceagent.processes.rounds import ROUND_S
-from voiceagent.server.context import build_context, fixed_phrases, speak_ahead
+from voiceagent.server.context import build_context
+from voiceagent.server.fixed_phrases import fixed_phrases, speak_ahead
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking
@@ -62,8 +63,6 @@ often, and a batch of few costs nearly as much as one of many. It is shorter tha
 connections are read, even one of 8 ms after a late one: audio read in a tick is processed in it, without a
 second wake-up.
 """
-
-
 IN_ROUNDS_LEAD_S = 3 * ROUND_S
 """Minimum lead with which audio is paced in ticks: at least two ticks of audio stay buffered at the remote
 end.
@@ -104,7 +103,7 @@ async def started(
         except _CANNOT_START as error:
             raise CommandFailed(f"cannot start: {error}") from error
         ahead = asyncio.create_task(speak_ahead(engines.synthesizer, fixed_phrases(config)))
-        closing.push_async_callback(_cancelled, ahead)
+        closing.push_async_callback(_cancel, ahead)
         # Exclude the objects loaded so far from garbage collection, which would otherwise scan them during
         # calls.
         gc.collect()
@@ -112,7 +111,7 @@ async def started(
         yield services, latency
 
 
-async def _cancelled(task: asyncio.Task[None]) -> None:
+async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

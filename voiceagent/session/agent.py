@@ -155,7 +155,7 @@ class Line(Protocol):
         """
 
 
-class AgentDoes(Protocol):
+class AgentSession(Protocol):
     """Operations of a session for the agent's code."""
 
     @property
@@ -214,7 +214,7 @@ class AgentCode(Protocol):
     def typing_sound(self) -> str:
         """Sound while a tool runs, "" for none; see `audio.clips.check_sound`."""
 
-    def join(self, call: AgentDoes) -> None:
+    def join(self, call: AgentSession) -> None:
         """Bind this agent to a call and take it over."""
 
     def identify(self, parameters: Mapping[str, str]) -> None:

@@ -33,11 +33,11 @@ from voiceagent.telemetry.call_ids import CallIds, enter_call, leave_call
 
 log = structlog.get_logger()
 
-Taken = TypeVar("Taken")
+Posted = TypeVar("Posted")
 
 STALL_LOGGED_S = 1.0
 """Stalls of a line that are longer than this are logged."""
-STALL_REASON = "no sound came from the caller, and then all that was late"
+STALL_REASON = "no audio of the caller arrived for a while, and then all of it at once"
 
 
 class CallState(Protocol):
@@ -58,7 +58,7 @@ class BaseCall(ABC):
     """One call: its subscribers, the capabilities of its line, its tools, and its end.
 
     A subclass makes the responses: it sets `_conversation`, `_monitor`, `background` and `_speaker`, handles
-    events in `post` and audio in `_push_audio`, and ends its work in `_take_gone` and `_stop`.
+    events in `post` and audio in `_push_audio`, and ends its work in `_handle_gone` and `_stop`.
     """
 
     _conversation: CallState
@@ -179,8 +179,8 @@ class BaseCall(ABC):
     def post(self, event: ev.Event) -> None:
         """Handle an event and execute its commands, in order, before the next event."""
 
-    def _handle_in_order(self, new: Taken, take: Callable[[Taken], None], name: str) -> bool:
-        """Handle `new` by `take`, then, in order, everything posted meanwhile. Return False if called
+    def _handle_in_order(self, new: Posted, handle: Callable[[Posted], None], name: str) -> bool:
+        """Handle `new`, then, in order, everything posted meanwhile. Return False if called
         during such handling: `new` is then queued. name: name of `new` in the log of a fault.
         """
         self._queued.append(new)
@@ -191,7 +191,7 @@ class BaseCall(ABC):
         entered = enter_call(self._log_ids)
         try:
             while self._queued:
-                take(self._queued.popleft())
+                handle(self._queued.popleft())
         except Exception as error:
             # a fault of the server must not leave a call that neither speaks nor ends
             self._monitor.fatal(name, error)
@@ -206,7 +206,7 @@ class BaseCall(ABC):
         """The response that is playing, "" for none, and the seconds of it that were played by now."""
 
     @abstractmethod
-    def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
+    def _handle_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
         """Handle and record the end of the call, without commands. Return the reports, already counted, of
         the responses during which it ended.
         """
@@ -322,7 +322,7 @@ class BaseCall(ABC):
         if response_id:
             self._publisher.publish(call_events.ResponseStopped(response_id, played_s))
         try:
-            for report in self._take_gone(ev.CallerGone(response_id, played_s)):
+            for report in self._handle_gone(ev.CallerGone(response_id, played_s)):
                 if report.recorded:
                     self._publisher.publish(call_events.ResponseDone(report))
         except Exception as fault:  # a fault of the server must not keep a call from ending

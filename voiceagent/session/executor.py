@@ -292,12 +292,12 @@ class CommandExecutor:
                 self._log.warning("transcript_failed", item=item_id, reason=reason)
         # first, because the rest is bookkeeping
         self._client.notify(notification)
-        if isinstance(notification, notify.NotifyResponseStarted) and not notification.beside:
+        if isinstance(notification, notify.NotifyResponseStarted) and not notification.out_of_band:
             at_once = self._shedder.level >= SheddingLevel.FILLER_AT_ONCE
             after_s = FILLER_AT_ONCE_S if at_once else self._voice.speaking.filler_after_s
             self._late_timer.arm(after_s, ev.ResponseLate(notification.response_id))
         elif isinstance(notification, notify.NotifyResponseEnded):
-            if not notification.beside:
+            if not notification.out_of_band:
                 self._late_timer.disarm()
                 self._speaker.reset_hold()
             report = self.stamps.report(notification)

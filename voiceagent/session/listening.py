@@ -64,13 +64,13 @@ class Listener:
         self._rate_limiter = InputRateLimiter(hearing.input_buffer_s, self._arrived_s)
         self._item_rate_limiter = InputRateLimiter(BEHIND_S, self._arrived_s)
         self._echo = EchoControl(hearing.echo, settings)
-        self._arriving = hearing.front_end.open(
+        self._front_end = hearing.front_end.open(
             self._echo.rate_hz, self._on_window, partial(monitor.fatal, "front end")
         )
-        self._arriving.judged = settings.turn_detection is not None
+        self._front_end.judged = settings.turn_detection is not None
         self._detector = TurnDetector(hearing.endpoint, settings.turn_detection)
         self._recent = bytearray()  # the newest `KEPT_S`, int16 at 16 kHz
-        self._taken_samples = 0  # output of the front end since the call began
+        self._processed_samples = 0  # output of the front end since the call began
         self.recognitions = TurnRecognitions(hearing.recognizer, settings, post, monitor)
         # sample of the call from which a pause is withheld from recognition
         self._withheld_from: int | None = None
@@ -87,12 +87,12 @@ class Listener:
     @property
     def received_s(self) -> float:
         """Seconds of audio received since the call began."""
-        return self._taken_samples / SAMPLE_RATE_HZ + self._arriving.pending_s
+        return self._processed_samples / SAMPLE_RATE_HZ + self._front_end.pending_s
 
     @property
     def unjudged_s(self) -> float:
         """Seconds of received audio that wait for voice detection."""
-        return self._arriving.pending_s
+        return self._front_end.pending_s
 
     @property
     def awaits_silence(self) -> bool:
@@ -117,7 +117,7 @@ class Listener:
         begins_s = self.received_s if by_hand else None
         # before voice detection: an echo would interrupt the agent with its own words
         samples = self._echo.clean(samples)
-        self._arriving.push(samples)
+        self._front_end.push(samples)
         if self._settings.backchannels == "all" and self._voice_return.push(samples):
             self.on_voice_return()
         self._arrived_s = now_s
@@ -130,7 +130,7 @@ class Listener:
     def _on_window(self, window: Window) -> None:
         """Buffer a window of the front end, pass it to recognition, and run turn detection on it."""
         sound = window.sound
-        self._taken_samples += len(sound)
+        self._processed_samples += len(sound)
         self._recent += sound.data
         received_s = self.received_s
         resumable = self.recognitions.resumable
@@ -147,29 +147,29 @@ class Listener:
         if events:
             self._report(events)
         if self._echo.is_due(received_s):
-            self._is_echo()
+            self._cancel_echo()
         if self._withheld_from is not None:
             self._look_ahead()
 
     def _look_ahead(self) -> None:
         """End the turn with the frame that completes its silence, instead of the next window."""
         due_in_s = self._detector.due_in_s
-        if reaches(self._arriving.pending_s, due_in_s):
-            self._report(self._detector.look_ahead(self._arriving.energies(due_in_s)))
+        if reaches(self._front_end.pending_s, due_in_s):
+            self._report(self._detector.look_ahead(self._front_end.energies(due_in_s)))
 
     def _withhold_pause(self, event: SpeechEvent) -> None:
         """Withhold a pause from recognition until speech resumes. The transcript is settled, and decoding
         silence would cost time while the answer is made, and sometimes change the transcript.
         """
         if isinstance(event, SpeechPaused):
-            self._withheld_from, self._voiced_until_s = self._taken_samples, event.at_s
+            self._withheld_from, self._voiced_until_s = self._processed_samples, event.at_s
         elif self._withheld_from is not None and isinstance(event, SpeechResumed):
             held, self._withheld_from = self._since(self._withheld_from / SAMPLE_RATE_HZ), None
             self.recognitions.push(held)
 
     def _drain(self) -> None:
         """Process the audio that waits for a whole window, or for the tick, without voice detection."""
-        rest = self._arriving.drain()
+        rest = self._front_end.drain()
         if len(rest):
             self._on_window(Window(rest, (), None))
 
@@ -185,7 +185,7 @@ class Listener:
             self._drain()
         self._echo.configure(settings)
         if audio_changes:
-            self._arriving.change_rate(self._echo.rate_hz)
+            self._front_end.change_rate(self._echo.rate_hz)
         if old.turn_detection != settings.turn_detection:
             self._restart_detector()
 
@@ -207,7 +207,7 @@ class Listener:
         """Return the buffered audio from this position on, [n] at 16 kHz."""
         # a copy: a bytearray with a view cannot grow
         kept = np.frombuffer(bytes(self._recent), np.int16)
-        first = self._taken_samples - len(kept)
+        first = self._processed_samples - len(kept)
         return kept[max(0, round(at_s * SAMPLE_RATE_HZ) - first) :]
 
     # ---- the agent's sound
@@ -228,17 +228,17 @@ class Listener:
         """Record that sent audio of the agent was dropped before it was played."""
         self._echo.drop(self.received_s)
 
-    def _is_echo(self) -> bool:
-        """Return True if the voice over the agent is its echo, which is cancelled from now on."""
-        received_s = self._taken_samples / SAMPLE_RATE_HZ
+    def _cancel_echo(self) -> bool:
+        """Cancel the agent's echo from now on if the voice over the agent is one. Return True if so."""
+        received_s = self._processed_samples / SAMPLE_RATE_HZ
         echo = self._echo.measure(received_s, self._since)
         if echo is None:
             return False
         self._drain()
-        received_s = self._taken_samples / SAMPLE_RATE_HZ
+        received_s = self._processed_samples / SAMPLE_RATE_HZ
         cleaned = self._echo.cancel(echo, received_s, self._since)
         if cleaned is not None:
-            self._arriving.change_rate(self._echo.rate_hz)
+            self._front_end.change_rate(self._echo.rate_hz)
             self._recent[-cleaned.nbytes :] = cleaned.data
         self._post(EchoMeasured(echo.delay_s))
         return True
@@ -254,13 +254,13 @@ class Listener:
         for event in events:
             self._echo.on_speech_event(event)
             # before an event that would hold or cut the agent
-            if isinstance(event, InterruptionCandidate) and self._is_echo():
+            if isinstance(event, InterruptionCandidate) and self._cancel_echo():
                 return
             if isinstance(event, TurnEnded):
                 if self.recognitions.active is not None:
                     withheld_from = self._withheld_from
                     self.recognitions.active.pushed_to = (
-                        self._taken_samples if withheld_from is None else withheld_from
+                        self._processed_samples if withheld_from is None else withheld_from
                     )
                 self.recognitions.active = self._withheld_from = None
             self._withhold_pause(event)
@@ -297,8 +297,8 @@ class Listener:
             self._gate.forget()
         self._withheld_from = None
         self._drain()
-        self._arriving.reset()
-        self._arriving.judged = self._settings.turn_detection is not None
+        self._front_end.reset()
+        self._front_end.judged = self._settings.turn_detection is not None
         self._detector.restart(self._settings.turn_detection, self.received_s)
 
     # ---- what the caller says
@@ -347,6 +347,6 @@ class Listener:
 
     async def close(self) -> None:
         """Stop everything and wait until it has stopped."""
-        self._arriving.close()
+        self._front_end.close()
         self._judge.close()
         await self.recognitions.close()

@@ -101,7 +101,7 @@ class LlmWork:
 
     def start(self, start: do.StartResponse) -> None:
         """Start a response. An out-of-band one does not stop work for the conversation."""
-        if not start.beside:
+        if not start.out_of_band:
             self._unfinished = None
             self._prefilling.stop()
             self._summarising.stop()
@@ -184,7 +184,7 @@ class LlmWork:
         messages = start.request.messages
         if self._context is not None and not start.own_prompt:
             messages = await self._context.with_final_context(messages)
-        if not start.beside:
+        if not start.out_of_band:
             self._sent = start.response_id, messages
         request = answer_repeated_calls(replace(self._request(start), messages=messages))
         async with aclosing(self._answering.llm.generate(request)) as deltas:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from llmcore.engine import Llm, LlmError, Message, Request, Tool
 from voiceagent.conversation.commands import AskTurnEnd
-from voiceagent.conversation.events import Event, TurnEndTold
+from voiceagent.conversation.events import Event, TurnEndScored
 
 
 class Prefilling:
@@ -85,4 +85,4 @@ class TurnEndScoring:
         except LlmError:
             return  # the response will hit and report the same failure
         if usage is not None and usage.end_log_probability is not None:
-            self._post(TurnEndTold(asked.item_id, asked.words, usage.end_log_probability))
+            self._post(TurnEndScored(asked.item_id, asked.words, usage.end_log_probability))

@@ -96,7 +96,7 @@ class TurnRecognition:
         enter_work(turn=self.item_id, response="")
         try:
             async with aclosing(
-                recognize_expecting(self._recognizer, self._take(), self._expected)
+                recognize_expecting(self._recognizer, self._queued_audio(), self._expected)
             ) as hypotheses:
                 async for hypothesis in hypotheses:
                     self.awaited -= hypothesis.settled
@@ -121,7 +121,7 @@ class TurnRecognition:
             hypothesis.languages if hypothesis.settled else (),
         )
 
-    async def _take(self) -> AsyncGenerator[Samples | Flush, None]:
+    async def _queued_audio(self) -> AsyncGenerator[Samples | Flush, None]:
         while True:
             while self._sound:
                 item = self._sound.popleft()

@@ -123,7 +123,7 @@ class ResponseWork:
         async with aclosing(self._generate()) as deltas:
             async for delta in deltas:
                 self._monitor.cancel_timeout(self._id, "llm")
-                await self._take(delta)
+                await self._on_delta(delta)
                 if repeated := self._repetition.push(delta.text):
                     self._monitor.log_repetition(self._id)
                     break  # closing the iterator ends the LLM's work
@@ -148,7 +148,7 @@ class ResponseWork:
             self._start.modality == "audio" and self._last.finish_reason == "length"
         )
 
-    async def _take(self, delta: Delta) -> None:
+    async def _on_delta(self, delta: Delta) -> None:
         if delta.thought:
             self._thinks = True
             self._stamp(self._id, "first_token")

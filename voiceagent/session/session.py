@@ -30,7 +30,7 @@ from voiceagent.session.services import Measuring, Services
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 
-PENDING = 32
+MAX_PENDING_TOOLS = 32
 """Maximum pending calls of one conversation; older ones are not measured."""
 
 
@@ -47,7 +47,7 @@ class ToolTimes:
         if isinstance(event, ev.ToolCallsReady):
             for call in event.calls:
                 self._asked_s[call.call_id] = self._clock()
-                if len(self._asked_s) > PENDING:
+                if len(self._asked_s) > MAX_PENDING_TOOLS:
                     self._asked_s.popitem(last=False)
         elif isinstance(event, ev.ItemCreated) and isinstance(event.item, ToolOutputItem):
             self._answered(event.item.call_id)
@@ -130,8 +130,8 @@ class Session(BaseCall):
 
     @property
     def _awaits_silence(self) -> bool:
-        """True also while a voice would resume the previous turn. A caller who was muted for longer
-        interrupts instead.
+        """True also while a voice would resume the previous turn: without silence in that time, a caller who
+        was muted would resume a turn of long ago.
         """
         listener = self._listener
         return listener.awaits_silence or listener.received_s < self._resumable_until_s
@@ -202,7 +202,7 @@ class Session(BaseCall):
     def _playing(self) -> tuple[str, float]:
         return self._executor.playing
 
-    def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
+    def _handle_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
         self._decide(gone)
         return self._stamps.hung_up()
 

@@ -120,7 +120,7 @@ class Speaker:
         """
         if self._playout is not None and response_id == self._response_id:
             if all_along:
-                self._reports.take(played_s, self._clock())
+                self._reports.add(played_s, self._clock())
             self._playout.reported(played_s, self._clock())
             self._pump()
 

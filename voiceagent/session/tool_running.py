@@ -161,8 +161,8 @@ class ToolRunner:
         if not work.done():
             work.cancel()
             reason = f"no result within {tool.timeout_s:g} s"
-            told = f"{reason}; it was stopped, and may have been done in part"
-            return "failed", ToolResult(told), reason, None
+            output = f"{reason}; it was stopped, and may have been done in part"
+            return "failed", ToolResult(output), reason, None
         if work.cancelled() and work.cancelling():
             return _CANCELLED
         # something inside the tool was cancelled
@@ -172,5 +172,5 @@ class ToolRunner:
         if isinstance(error, ToolFailed):
             return "failed", ToolResult(str(error)), str(error), error.error
         self._monitor.fault(f"tool {tool.name}", error)
-        told = "the tool failed; what it was to do may not be done"
-        return "failed", ToolResult(told), type(error).__name__, None
+        output = "the tool failed; what it was to do may not be done"
+        return "failed", ToolResult(output), type(error).__name__, None

@@ -114,12 +114,12 @@ class TurnDetector:
         self._over_agent = over_agent or (self._over_agent and self._level is not None)
         level = self._level = self._level or VoiceLevel()
         level.push(window.energies, voiced)
-        told = [self._with_level(event, level) for event in events]
+        levelled = [self._with_level(event, level) for event in events]
         # also while the agent is held: then the level may show whose voice it is
         endpointer = self._endpointer
         if self._over_agent and endpointer is not None and endpointer.speaking and level.is_louder:
-            told.append(VoiceLouder(endpointer.now_s, level.mark_reported()))
-        return told
+            levelled.append(VoiceLouder(endpointer.now_s, level.mark_reported()))
+        return levelled
 
     def _with_level(self, event: SpeechEvent, level: VoiceLevel) -> SpeechEvent:
         if isinstance(event, VoiceFaded | TurnEnded):

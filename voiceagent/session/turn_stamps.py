@@ -51,18 +51,18 @@ class _Response:
     turn: _Turn
     preemptive: bool = False
     released: bool = False
-    beside: bool = False
+    out_of_band: bool = False
     usage: Usage = field(default_factory=Usage)
     tools: _Tools | None = None
 
     def count_usage(self) -> None:
         prompt, cached = self.usage.prompt_tokens, self.usage.cached_tokens
         # a preemptive response was prefilled before the turn was over
-        prefilled = 0 if self.released else prompt - cached
+        after_turn = 0 if self.released else prompt - cached
         self.turn.count(
             prompt_tokens=prompt,
             cached_tokens=cached,
-            prefilled_tokens=prefilled,
+            prompt_tokens_after_turn=after_turn,
             thought_tokens=self.usage.thought_tokens,
         )
 
@@ -112,7 +112,7 @@ class TurnStamps:
                 self._turn(item_id).stamps["transcript_final"] = self._clock()
             case ev.ToolCallsReady(response_id):
                 response = self._responses.get(response_id)
-                if response is not None and not response.beside:
+                if response is not None and not response.out_of_band:
                     self._tools = _Tools(response, self._clock())
             case ev.SpeechRequested(text, result_of=call_id) if call_id and self._tools is not None:
                 self._tools.done_s, self._tools.words = self._clock(), text
@@ -138,8 +138,8 @@ class TurnStamps:
                 self._turn(item_id).decision = decision
             case notify.NotifyInputCommitted(item_id, end_code=end_code):
                 self._turn(item_id).end_code = end_code
-            case do.StartResponse(response_id=response_id, beside=True):
-                self._responses[response_id] = _Response(TurnLedger(response_id), _Turn(), beside=True)
+            case do.StartResponse(response_id=response_id, out_of_band=True):
+                self._responses[response_id] = _Response(TurnLedger(response_id), _Turn(), out_of_band=True)
             case do.StartResponse(response_id, turn_id=None, say=say) if self._reports_tools(say):
                 self._open_results(response_id, command.preemptive)
             case do.StartResponse(response_id=response_id, turn_id=turn_id, preemptive=preemptive):
@@ -154,7 +154,7 @@ class TurnStamps:
                 if response_id not in self._responses:  # an apology uses no engine
                     self._open(response_id, self._spoken_id, preemptive=False)
                 response = self._responses[response_id]
-                if not response.beside:
+                if not response.out_of_band:
                     self._ids.response = response_id
                 for name, at_s in response.turn.stamps.items():
                     response.ledger.stamp(name, at_s)

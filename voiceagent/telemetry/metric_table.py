@@ -33,8 +33,9 @@ LLM = ("engine", "model")
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """One metric. name: without the prefix `voiceagent_`, and without the suffix `_total` of counters.
+    """The declaration of a metric.
 
+    name: without the prefix `voiceagent_`, and without the suffix `_total` of counters.
     largest: a server of many processes exports the largest value of its processes, not their sum.
     """
 
@@ -98,7 +99,7 @@ METRICS: dict[str, tuple[MetricSpec, ...]] = {
         _counter("prompt_tokens", "Prompt tokens of responses.", unit="tokens"),
         _counter("cached_tokens", "Prompt tokens of responses found in the prefix cache.", unit="tokens"),
         _counter(
-            "prefilled_tokens",
+            "prompt_tokens_after_turn",
             "Prompt tokens that the LLM read after the end of the caller's turn.",
             unit="tokens",
         ),

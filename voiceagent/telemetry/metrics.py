@@ -49,7 +49,7 @@ class Metrics:
         self._tokens_wasted = new_counter("tokens_wasted", registry)
         self._prompt_tokens = new_counter("prompt_tokens", registry)
         self._cached_tokens = new_counter("cached_tokens", registry)
-        self._prefilled_tokens = new_counter("prefilled_tokens", registry)
+        self._prompt_tokens_after_turn = new_counter("prompt_tokens_after_turn", registry)
         new_gauge("log_lines_dropped", registry).set_function(lines_dropped)
 
     def tool_ended(self, name: str, outcome: str, seconds: float) -> None:
@@ -71,7 +71,7 @@ class Metrics:
         self._tokens_wasted.inc(counts.tokens_wasted)
         self._prompt_tokens.inc(counts.prompt_tokens)
         self._cached_tokens.inc(counts.cached_tokens)
-        self._prefilled_tokens.inc(counts.prefilled_tokens)
+        self._prompt_tokens_after_turn.inc(counts.prompt_tokens_after_turn)
         if self._log_turns:
             _log_turn(turn, call_id)
 
@@ -107,7 +107,7 @@ def _log_turn(turn: TurnReport, call_id: str) -> None:
         tokens_wasted=counts.tokens_wasted,
         prompt_tokens=counts.prompt_tokens,
         cached_tokens=counts.cached_tokens,
-        prefilled_tokens=counts.prefilled_tokens,
+        prompt_tokens_after_turn=counts.prompt_tokens_after_turn,
         thought_tokens=counts.thought_tokens,
         **decided,
     )

@@ -27,7 +27,7 @@ SILENT_PEAK = 32
 
 
 class SpokenCaller:
-    """One spoken call. Created by `call`."""
+    """The caller of a test by voice. Created by `call`."""
 
     def __init__(self, engines: Engines, call: LocalCall, closing: AsyncExitStack) -> None:
         self._engines = engines

@@ -35,7 +35,7 @@ VIRTUAL_ANSWER_TIMEOUT_S = 3600.0
 
 
 class TypedCaller:
-    """One typed call. Created by `call`."""
+    """The caller of a test without audio, who types. Created by `call`."""
 
     def __init__(self, services: Services, agent: RunningAgent, patience_s: float | None) -> None:
         self._agent = agent

@@ -26,7 +26,7 @@ TURN_MESSAGES = 8
 """Maximum number of messages read from one connection before others are read."""
 LONG_BYTES = 4_096
 """A message longer than this counts as TURN_MESSAGES."""
-IDLE_LOOKS = 5
+IDLE_CHECKS = 5
 """Number of checks for new messages within the idle time."""
 
 _Sent_contra = TypeVar("_Sent_contra", bound=str | bytes, contravariant=True)
@@ -120,7 +120,7 @@ class Connection(Generic[Content]):
         self._limits = limits
         self._idle_s = limits.max_idle_s if idle_s is None else idle_s
         self._allowance = Allowance(limits.max_bytes_per_s, time.monotonic())
-        self.taken = 0
+        self.received = 0
         """Messages and audio packets received. Code that bypasses this connection must count its packets
         here.
         """
@@ -191,10 +191,10 @@ class Connection(Generic[Content]):
 
     async def _until_idle(self) -> Ending:
         """Poll for inactivity, so that a message costs only a counter."""
-        looks, seen = 0, self.taken
-        while looks < IDLE_LOOKS:
-            await asyncio.sleep(self._idle_s / IDLE_LOOKS)
-            looks, seen = (looks + 1, seen) if self.taken == seen else (0, self.taken)
+        checks, seen = 0, self.received
+        while checks < IDLE_CHECKS:
+            await asyncio.sleep(self._idle_s / IDLE_CHECKS)
+            checks, seen = (checks + 1, seen) if self.received == seen else (0, self.received)
         return Ending(f"nothing has come from the caller for {self._idle_s:g} s", "idle", 1000)
 
     async def _read(self, handler: Handler) -> Ending:
@@ -204,7 +204,7 @@ class Connection(Generic[Content]):
             # the fast path may deliver more before the tasks are cancelled
             if self._over.done():
                 return
-            self.taken += 1
+            self.received += 1
             # before parsing: refused messages also count against the sender's rate
             allowance.left -= len(message) + MESSAGE_BYTES
             if allowance.left < 0 and allowance.wait_s(time.monotonic()):

@@ -141,7 +141,7 @@ class RoundTransport(asyncio.Transport):
             self.follow()
 
     def follow(self) -> None:
-        """Switch to the current way of reading, unless reading is paused."""
+        """Read in ticks while these have begun, else by the event loop. A paused transport reads nothing."""
         if self._transport.is_closing():
             return
         if self._descriptor is None or not self._rounds.gathered:

@@ -145,9 +145,9 @@ class FastPath(WebSocketsSansIOProtocol):
         """Answer 400 to a handshake that websockets cannot parse (a line over 8 kB, over 128 lines, a body).
         It reports no error itself, and uvicorn would keep the connection until the client closes it.
         """
-        told = f"the handshake cannot be read: {error.__cause__ or error}"[:200].encode()
+        body = f"the handshake cannot be read: {error.__cause__ or error}"[:200].encode()
         head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"
-        self.transport.write(f"{head}Content-Length: {len(told)}\r\n\r\n".encode() + told)
+        self.transport.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         self.transport.close()
 
     def send_keepalive_ping(self) -> None:

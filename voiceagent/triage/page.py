@@ -73,7 +73,7 @@ def _folded(findings: Sequence[Finding]) -> str:
     """Return the other rules as one line that opens to a table."""
     well = sum(finding.value is not None for finding in findings)
     unknown = len(findings) - well
-    told = [f"{well} well"] * (well > 0) + [f"{unknown} with too little measured"] * (unknown > 0)
+    counts = [f"{well} well"] * (well > 0) + [f"{unknown} with too little measured"] * (unknown > 0)
     rows = "".join(
         f'<tr><th scope="row">{escape(finding.rule.title)}</th><td>{escape(_value(finding))}</td>'
         f"<td>{escape(_limit(finding))}</td></tr>"
@@ -81,7 +81,7 @@ def _folded(findings: Sequence[Finding]) -> str:
     )
     head = '<tr><th scope="col">Checked</th><th scope="col">Now</th><th scope="col">Well</th></tr>'
     return (
-        f'<details class="panel"><summary>{", ".join(told)}</summary>'
+        f'<details class="panel"><summary>{", ".join(counts)}</summary>'
         f"<table><thead>{head}</thead><tbody>{rows}</tbody></table></details>"
     )
 

@@ -22,7 +22,8 @@ MIN_FOR_P99 = 100
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One cause. below: the figure is bad when under the limit, not over it.
+    """A possible cause of slow calls, and the figure that shows it. below: the figure is bad when under the
+    limit, not over it.
 
     look: metrics and places to inspect. change: the remedy, with configuration keys.
     """
@@ -166,7 +167,7 @@ RULES = (
         "The LLM is slow to its first token",
         Quantile("voiceagent_llm_ttft_seconds", 0.5, MIN_TURNS),
         0.3,
-        "voiceagent_prefilled_tokens_total a turn, the length of agent.instructions and of tools",
+        "voiceagent_prompt_tokens_after_turn_total a turn, the length of agent.instructions and of tools",
         "turn.prefill_while_speaking, a shorter system prompt, a smaller history.max_tokens, "
         "max_num_batched_tokens, a smaller model or FP8",
     ),

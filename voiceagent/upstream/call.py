@@ -48,7 +48,8 @@ Step = tuple[Callable[[], ev.Event], Callable[[], list[Action]]]
 
 
 class UpstreamCall(BaseCall):
-    """One call. Runs on the event loop that created it; no method waits for the backend."""
+    """A call whose core is a realtime backend. Runs on the event loop that created it; no method waits for
+    the backend."""
 
     _conversation: UpstreamConversation
     takes_turns = False
@@ -91,7 +92,7 @@ class UpstreamCall(BaseCall):
         self._heard_s = self._silent_from_s = 0.0
         self._invalid_events = 0
         # Marks the log as a call with a backend, even if the caller hangs up before that connects.
-        self._handle_step(partial(ev.UpstreamTold, "called", api_mark(config.api)), lambda: [])
+        self._handle_step(partial(ev.UpstreamEvent, "called", api_mark(config.api)), lambda: [])
         self._join_agent_and_tools(services)
 
     def _tool_runner(self, services: Services) -> ToolRunner:
@@ -152,7 +153,7 @@ class UpstreamCall(BaseCall):
 
     def upstream_connected(self) -> None:
         """See `UpstreamListener`."""
-        self._handle_step(partial(ev.UpstreamTold, "connected"), self._conversation.connected)
+        self._handle_step(partial(ev.UpstreamEvent, "connected"), self._conversation.connected)
 
     def upstream_sent(self, event: Event) -> None:
         """See `UpstreamListener`. Invalid events are logged and skipped. A backend that is too far ahead with
@@ -163,14 +164,14 @@ class UpstreamCall(BaseCall):
         try:
             self._conversation.check_ahead(self._playing[1])
         except ValueError as error:
-            self._handle_step(partial(ev.UpstreamTold, "too far ahead"), self._conversation.drop_audio)
+            self._handle_step(partial(ev.UpstreamEvent, "too far ahead"), self._conversation.drop_audio)
             self._connection.abandon(str(error))
             return
         self._handle_step(partial(messages.to_logged, event), partial(self._read, event))
 
     def upstream_lost(self) -> None:
         """See `UpstreamListener`."""
-        self._handle_step(partial(ev.UpstreamTold, "lost"), self._conversation.lost)
+        self._handle_step(partial(ev.UpstreamEvent, "lost"), self._conversation.lost)
 
     def upstream_given_up(self, reason: str) -> None:
         """See `UpstreamListener`: the caller hears the apology, and the call ends."""
@@ -181,7 +182,7 @@ class UpstreamCall(BaseCall):
         sound = resample(made, speaking.synthesizer.rate_hz, UPSTREAM_HZ)
         text = speaking.apology.fragment.text.strip()
         give_up = partial(self._conversation.give_up, text, sound)
-        self._handle_step(partial(ev.UpstreamTold, "given up", text, sound), give_up)
+        self._handle_step(partial(ev.UpstreamEvent, "given up", text, sound), give_up)
 
     def _read(self, event: Event) -> list[Action]:
         try:
@@ -262,7 +263,7 @@ class UpstreamCall(BaseCall):
         self._waits[wait.name] = asyncio.get_running_loop().call_later(wait.seconds, report, wait.name)
 
     def _waited(self, name: str) -> None:
-        self._handle_step(partial(ev.UpstreamTold, WAITED, name), partial(self._conversation.waited, name))
+        self._handle_step(partial(ev.UpstreamEvent, WAITED, name), partial(self._conversation.waited, name))
 
     def _concluded(self, command: do.TurnConcluded | do.ResponseConcluded) -> None:
         if self._agent is not None:
@@ -302,7 +303,7 @@ class UpstreamCall(BaseCall):
     def _playing(self) -> tuple[str, float]:
         return self._speaker.position
 
-    def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
+    def _handle_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
         self._ids.made = []
         reports = self._times.hung_up(self._conversation.usages)
         self._publish(lambda: gone, self._conversation.handle(gone))

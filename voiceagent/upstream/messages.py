@@ -18,12 +18,12 @@ from audio.resample import resample
 from llmcore.engine import Message, ToolCall, Usage
 from voiceagent.conversation.client_requests import ResponseRequested
 from voiceagent.conversation.commands import Command, Play
-from voiceagent.conversation.events import UpstreamTold
+from voiceagent.conversation.events import UpstreamEvent
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.notifications import NotifyResponseEnded, ResponseStatus
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.items import from_item
-from voiceagent.transports.realtime.protocol.session_settings import show_session, show_tool_choice
+from voiceagent.transports.realtime.protocol.shown_session import show_session, show_tool_choice
 
 Event = dict[str, Any]
 """An event of the protocol, in either direction."""
@@ -240,17 +240,17 @@ def with_voice(event: Event) -> Event:
     return event | {"voiced": len(samples) > 0 and int(np.abs(samples.astype(np.int32)).max()) >= VOICED_PEAK}
 
 
-def to_logged(event: Event) -> UpstreamTold:
+def to_logged(event: Event) -> UpstreamEvent:
     """Return an event for the log, with its audio kept separately, as that of local engines."""
     if event.get("type") not in (REALTIME_AUDIO, LIVE_AUDIO):
-        return UpstreamTold(str(event.get("type")), json.dumps(event))
-    return UpstreamTold(event["type"], json.dumps(event | {"delta": ""}), read_sound(event))
+        return UpstreamEvent(str(event.get("type")), json.dumps(event))
+    return UpstreamEvent(event["type"], json.dumps(event | {"delta": ""}), read_sound(event))
 
 
-def from_logged(told: UpstreamTold) -> Event:
+def from_logged(logged: UpstreamEvent) -> Event:
     """Restore an event from the log, which has only the length of its audio."""
-    event: Event = json.loads(told.told)
-    return event | {"delta": b64encode_as_string(told.sound.tobytes())} if len(told.sound) else event
+    event: Event = json.loads(logged.body)
+    return event | {"delta": b64encode_as_string(logged.sound.tobytes())} if len(logged.sound) else event
 
 
 def read_usage(response: Mapping[str, Any]) -> Usage:
@@ -270,19 +270,19 @@ def is_out_of_band(begun: Mapping[str, Any]) -> bool:
     return begun.get("output_modalities") == ["text"] and begun.get("conversation_id", "") is None
 
 
-def read_end(done: Mapping[str, Any], beside: bool = False) -> NotifyResponseEnded:
+def read_end(done: Mapping[str, Any], out_of_band: bool = False) -> NotifyResponseEnded:
     """Return the end of a response from its `response.done`."""
     status = _STATUSES.get(done["status"], "failed")
     reason = "" if status == "completed" else failure_of(done)
-    return NotifyResponseEnded(done["id"], status, reason, read_usage(done), beside=beside)
+    return NotifyResponseEnded(done["id"], status, reason, read_usage(done), out_of_band=out_of_band)
 
 
 def failure_of(response: Mapping[str, Any]) -> str:
     """Return the reason for a failed or cancelled response."""
     details = response.get("status_details") or {}
     error = details.get("error") or {}
-    told = error.get("message") or error.get("code") or error.get("type") or details.get("reason")
-    return str(told or response.get("status") or "")
+    message = error.get("message") or error.get("code") or error.get("type") or details.get("reason")
+    return str(message or response.get("status") or "")
 
 
 def _text_type(item: MessageItem) -> str:

@@ -49,7 +49,7 @@ class OutOfBandResponses:
             del self._requested[next(iter(self._requested))]
         self._in_progress.add(begun["id"])
         metadata = begun.get("metadata") or {}
-        return [notify.NotifyResponseStarted(begun["id"], "text", None, False, metadata, beside=True)]
+        return [notify.NotifyResponseStarted(begun["id"], "text", None, False, metadata, out_of_band=True)]
 
     def on_event(self, kind: str, event: Event) -> list[Action]:
         """Process an event of one of these responses."""
@@ -64,11 +64,13 @@ class OutOfBandResponses:
                 return [notify.NotifyToolCall(response_id, item.item_id, None, item.call)]
             case "response.done":
                 self._in_progress.discard(response_id)
-                return [messages.read_end(event["response"], beside=True)]
+                return [messages.read_end(event["response"], out_of_band=True)]
             case _:
                 return []
 
     def lost(self, reason: str) -> list[Action]:
         """Fail all responses in progress: the backend was lost."""
         in_progress, self._in_progress = self._in_progress, set()
-        return [notify.NotifyResponseEnded(one, "failed", reason, beside=True) for one in sorted(in_progress)]
+        return [
+            notify.NotifyResponseEnded(one, "failed", reason, out_of_band=True) for one in sorted(in_progress)
+        ]

@@ -62,10 +62,10 @@ def _conversation(log: CallLog, ids: LoggedIds) -> tuple[Handle, History]:
         own = new_conversation(log, ids)
         return own.handle, own.history
     check_words(log)
-    events = [record.event for record in log.records if isinstance(record.event, ev.UpstreamTold)]
-    if any(not event.told and event.name not in _OF_THE_CONNECTION for event in events):
-        raise CannotReplay("the core of this call was an upstream, and this log does not have what that told")
-    api = new_api(next((event.told for event in events if event.name == "called"), ""), ids)
+    events = [record.event for record in log.records if isinstance(record.event, ev.UpstreamEvent)]
+    if any(not event.body and event.name not in _OF_THE_CONNECTION for event in events):
+        raise CannotReplay("the core of this call was an upstream, and this log does not have its events")
+    api = new_api(next((event.body for event in events if event.name == "called"), ""), ids)
     conversation = UpstreamConversation(log.header.settings, "", log.header.policy.limits, ids, api)
 
     def handle(event: ev.Event) -> list[Command]:
@@ -76,19 +76,19 @@ def _conversation(log: CallLog, ids: LoggedIds) -> tuple[Handle, History]:
 
 def _commands(conversation: UpstreamConversation, event: ev.Event) -> list[Action]:
     match event:
-        case ev.UpstreamTold("called"):
+        case ev.UpstreamEvent("called"):
             return []
-        case ev.UpstreamTold("connected"):
+        case ev.UpstreamEvent("connected"):
             return conversation.connected()
-        case ev.UpstreamTold(name, wait) if name == WAITED:
+        case ev.UpstreamEvent(name, wait) if name == WAITED:
             return conversation.waited(wait)
-        case ev.UpstreamTold("lost"):
+        case ev.UpstreamEvent("lost"):
             return conversation.lost()
-        case ev.UpstreamTold("too far ahead"):
+        case ev.UpstreamEvent("too far ahead"):
             return conversation.drop_audio()
-        case ev.UpstreamTold("given up", apology, sound):
+        case ev.UpstreamEvent("given up", apology, sound):
             return conversation.give_up(apology, sound)
-        case ev.UpstreamTold():
+        case ev.UpstreamEvent():
             try:
                 return conversation.on_upstream_event(from_logged(event))
             except (KeyError, TypeError, ValueError):  # invalid in the call, too

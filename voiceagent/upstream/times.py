@@ -37,7 +37,7 @@ class UpstreamTimes:
         match command:
             case notify.NotifySpeechStopped(item_id, at_s):
                 self._turn = item_id, {"speech_end": self._spoken_at_s(at_s), "turn_decided": now_s}
-            case notify.NotifyResponseStarted(response_id, beside=True):  # out of band: answers no turn
+            case notify.NotifyResponseStarted(response_id, out_of_band=True):  # out of band: answers no turn
                 self._ledgers[response_id] = TurnLedger(response_id)
             case notify.NotifyResponseStarted(response_id):
                 (item_id, stamps), self._turn = self._turn, ("", {})
@@ -61,7 +61,7 @@ class UpstreamTimes:
         stamps = self._answering.pop(ended.response_id, {})
         if ledger is None:
             return None
-        alone = ended.status == "completed" and not ledger.has("first_frame") and not ended.beside
+        alone = ended.status == "completed" and not ledger.has("first_frame") and not ended.out_of_band
         if alone and not self._turn[0]:
             self._turn = ledger.turn_id, stamps  # only tool calls: the next response answers the turn
         report = ledger.report(NO_BUDGET, _OUTCOMES[ended.status], _counts(ended.usage))
@@ -86,5 +86,5 @@ def _counts(usage: Usage) -> TurnCounts:
     return TurnCounts(
         prompt_tokens=usage.prompt_tokens,
         cached_tokens=usage.cached_tokens,
-        prefilled_tokens=usage.prompt_tokens - usage.cached_tokens,
+        prompt_tokens_after_turn=usage.prompt_tokens - usage.cached_tokens,
     )

@@ -22,8 +22,8 @@ BEGAN, ENDED, STATUS = "call.began", "call.ended", "call.status"
 
 @dataclass(frozen=True, slots=True)
 class WebhookEvent:
-    """One event. event_id: the same at every retry, so that receivers can drop duplicates. created_at: Unix
-    seconds.
+    """An event to post. event_id: the same at every retry, so that receivers can drop duplicates.
+    created_at: Unix seconds.
     """
 
     event_id: str

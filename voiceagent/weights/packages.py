@@ -61,8 +61,8 @@ def _find_npm(package: str) -> Archive:
     command = [npm, "view", package.removeprefix(_NPM), "dist", "--json"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=_NPM_TIMEOUT_S, check=True)
-        told = json.loads(result.stdout)
-        algorithm, _, digest = told.get("integrity", "").partition("-")
-        return Archive(told["tarball"], algorithm, b64decode(digest).hex() if digest else "")
+        metadata = json.loads(result.stdout)
+        algorithm, _, digest = metadata.get("integrity", "").partition("-")
+        return Archive(metadata["tarball"], algorithm, b64decode(digest).hex() if digest else "")
     except (OSError, ValueError, KeyError, AttributeError, subprocess.SubprocessError) as error:
         raise PackageError(f"{package}: npm finds no address: {error}") from error

@@ -65,18 +65,18 @@ def index_settings() -> IndexSettings:
                 cwd=elsewhere,
                 env=environment,
             )
-        told = json.loads(result.stdout)
+        settings = json.loads(result.stdout)
     except subprocess.CalledProcessError as error:
         reason = (error.stderr.splitlines() or ["no output"])[-1]
         raise PackageError(f"pip's settings cannot be read: {reason}") from error
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise PackageError(f"pip's settings cannot be read: {error}") from error
-    indexes = () if told["no_index"] else (told["index_url"], *(told["extra_index_urls"] or ()))
+    indexes = () if settings["no_index"] else (settings["index_url"], *(settings["extra_index_urls"] or ()))
     return IndexSettings(
         indexes=tuple(filter(None, indexes)),
-        find_links=tuple(told["find_links"] or ()),
-        cert=told["cert"],
-        proxy=told["proxy"],
+        find_links=tuple(settings["find_links"] or ()),
+        cert=settings["cert"],
+        proxy=settings["proxy"],
     )
 
 

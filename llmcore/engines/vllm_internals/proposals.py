@@ -35,7 +35,7 @@ class SelectiveDrafting(_Base):
     wants_proposals = True
 
     def _update_after_schedule(self, scheduler_output: Any) -> None:
-        """Count the proposals verified in a scheduled step, and set if it should propose."""
+        """Count the proposals verified in a scheduled step, and decide if the step should make new ones."""
         for request_id in scheduler_output.scheduled_spec_decode_tokens:
             take_proposal(self.requests[request_id])
         chosen = [self.requests[request_id] for request_id in scheduler_output.num_scheduled_tokens]

@@ -162,7 +162,7 @@ class Others(NoOtherGateways):
     async def find_secret(self, key: str):
         return self.secret if key == self.secret.value else None
 
-    async def take(self, names: Mapping[str, int]):
+    async def acquire(self, names: Mapping[str, int]):
         full = [name for name, most in names.items() if most == 1]
         return full[0] if full else lambda: None
 

@@ -23,18 +23,18 @@ def shared():
 
 def test_a_slot_that_one_worker_takes_is_taken_for_all(shared):
     first, second = shared(0, 1), shared(1, 1)
-    assert first.take()
-    assert not second.take()
+    assert first.acquire()
+    assert not second.acquire()
     assert (second.taken, [worker.calls for worker in second.workers]) == (1, [1, 0])
     first.release()
-    assert second.take()
+    assert second.acquire()
 
 
 def test_the_slots_of_a_worker_that_died_are_free_again(shared):
     first, second = shared(0, 1), shared(1, 1)
-    assert first.take()
+    assert first.acquire()
     second.clear(0)
-    assert second.take()
+    assert second.acquire()
 
 
 def test_the_server_is_as_late_as_its_least_late_worker_that_lives(shared):
@@ -51,7 +51,7 @@ def test_the_server_is_as_late_as_its_least_late_worker_that_lives(shared):
 def test_what_each_worker_has_to_do_is_known_to_all_until_it_dies(shared):
     first, second = shared(0), shared(1)
     assert second.workers == [WorkerLoad(0), WorkerLoad(0)]
-    assert first.take()
+    assert first.acquire()
     first.report(0.25, 0.5, 0)
     second.report(0.0, 0.125, 0)
     assert second.workers == [WorkerLoad(1, 0.5, 0.25), WorkerLoad(0, 0.125, 0.0)]
@@ -63,10 +63,10 @@ def test_workers_that_take_slots_at_once_never_take_too_many(shared):
     context = multiprocessing.get_context("fork")
     took = context.Queue()
 
-    def take(slots: SharedSlots) -> None:
-        took.put(sum(slots.take() for _ in range(MAX_CALLS)))
+    def acquire(slots: SharedSlots) -> None:
+        took.put(sum(slots.acquire() for _ in range(MAX_CALLS)))
 
-    workers = [context.Process(target=take, args=(shared(worker),)) for worker in range(2)]
+    workers = [context.Process(target=acquire, args=(shared(worker),)) for worker in range(2)]
     for worker in workers:
         worker.start()
     assert sum(took.get(timeout=60) for _ in workers) == MAX_CALLS
@@ -77,22 +77,22 @@ def test_workers_that_take_slots_at_once_never_take_too_many(shared):
 def test_the_calls_of_a_caller_are_counted_over_all_workers(shared):
     first, second = shared(0).shares, shared(1).shares
     names = {"address 192.0.2.7": 2, "key a": 9}
-    over = first.take(names)
+    over = first.acquire(names)
     assert callable(over)
-    assert callable(second.take(names))
-    assert first.take(names) == second.take(names) == "address 192.0.2.7"
-    assert callable(first.take({"address 192.0.2.8": 2, "key a": 9}))
+    assert callable(second.acquire(names))
+    assert first.acquire(names) == second.acquire(names) == "address 192.0.2.7"
+    assert callable(first.acquire({"address 192.0.2.8": 2, "key a": 9}))
     over()
     over()  # the second time does nothing
-    assert callable(second.take(names))
+    assert callable(second.acquire(names))
 
 
 def test_the_calls_of_a_worker_that_died_are_no_callers_any_more(shared):
     first, second = shared(0), shared(1)
-    assert callable(first.shares.take({"key a": 1}))
-    assert second.shares.take({"key a": 1}) == "key a"
+    assert callable(first.shares.acquire({"key a": 1}))
+    assert second.shares.acquire({"key a": 1}) == "key a"
     second.clear(0)
-    assert callable(second.shares.take({"key a": 1}))
+    assert callable(second.shares.acquire({"key a": 1}))
 
 
 def test_wrong_keys_are_counted_over_all_workers_and_outlive_one(shared):
@@ -106,10 +106,10 @@ def test_wrong_keys_are_counted_over_all_workers_and_outlive_one(shared):
 
 def test_a_server_alone_counts_its_own_slots():
     slots = LocalSlots(1)
-    assert slots.take()
-    assert not slots.take()
+    assert slots.acquire()
+    assert not slots.acquire()
     slots.release()
-    assert slots.take()
+    assert slots.acquire()
 
 
 MAX_LAG_S = 0.1
@@ -131,7 +131,7 @@ def test_the_refusal_names_the_lateness_its_limit_and_when_to_try_again() -> Non
 def test_calls_that_only_transcribe_are_taken_and_not_answered(shared):
     first, second = shared(0), shared(1)
     for slots in (first, first, second):
-        assert slots.take()
+        assert slots.acquire()
     first.report(0.0, 0.0, 1)
     second.report(0.0, 0.0, 1)
     assert [(slots.taken, slots.answered) for slots in (first, second)] == [(3, 1), (3, 1)]

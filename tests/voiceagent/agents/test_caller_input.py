@@ -12,7 +12,7 @@ from voiceagent.agents import Agent, ToolFailed, caller_input, tool
 from voiceagent.agents.caller_input import CallerInput, Words
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import DictationBegan, TurnsClaimed
-from voiceagent.session.agent import AgentDoes
+from voiceagent.session.agent import AgentSession
 from voiceagent.testing import Calls, TestCall
 
 
@@ -66,9 +66,9 @@ async def test_digits_are_taken_from_words_over_several_turns() -> None:
 
 async def test_what_is_said_is_dictated_until_all_of_it_came() -> None:
     happened: list[Any] = []
-    does = cast("AgentDoes", SimpleNamespace(post=happened.append, quiet=True))
+    session = cast("AgentSession", SimpleNamespace(post=happened.append, quiet=True))
     caller = CallerInput()
-    asking = asyncio.create_task(caller.digits(does, "", DigitEntry(6, "#", "en"), 30.0))
+    asking = asyncio.create_task(caller.digits(session, "", DigitEntry(6, "#", "en"), 30.0))
     await asyncio.sleep(0)
     for text in ("four two", "one one three five"):
         caller.push(Words(text))
@@ -146,12 +146,12 @@ async def test_an_entry_that_does_not_come_is_told_to_the_model() -> None:
 
 
 async def test_a_caller_who_has_hung_up_is_asked_for_nothing_any_more() -> None:
-    does = cast("AgentDoes", SimpleNamespace(post=lambda event: None, quiet=True))
+    session = cast("AgentSession", SimpleNamespace(post=lambda event: None, quiet=True))
     caller = CallerInput()
-    asking = asyncio.create_task(caller.digits(does, "", DigitEntry(6, "#", "en"), 30.0))
+    asking = asyncio.create_task(caller.digits(session, "", DigitEntry(6, "#", "en"), 30.0))
     await asyncio.sleep(0)
     caller.end()
-    for asked in (asking, caller.digits(does, "", DigitEntry(6, "#", "en"), 30.0)):
+    for asked in (asking, caller.digits(session, "", DigitEntry(6, "#", "en"), 30.0)):
         with pytest.raises(ToolFailed, match="the call is over"):
             await asked
 

@@ -18,7 +18,7 @@ from voiceagent.session.call import CallRefused
 
 
 class FakeCall:
-    """An `AgentDoes` that keeps what was posted."""
+    """An `AgentSession` that keeps what was posted."""
 
     line = None
     language = "en"

@@ -75,8 +75,8 @@ def test_a_turn_without_a_response_is_unanswered():
 
 def test_what_a_turn_cost_is_counted_once_however_many_reports_it_has():
     measured = Measured()
-    first = report(preemptive_attempts=1, tokens_wasted=5, prefilled_tokens=7)
-    last = report(preemptive_attempts=2, preemptive_hits=1, tokens_wasted=5, prefilled_tokens=9)
+    first = report(preemptive_attempts=1, tokens_wasted=5, prompt_tokens_after_turn=7)
+    last = report(preemptive_attempts=2, preemptive_hits=1, tokens_wasted=5, prompt_tokens_after_turn=9)
     exchange = Exchange(
         spoken_from_s=10.0, decided_s=[11.2], responses=[PlayedResponse(11.4)], reports=[first, last]
     )

@@ -145,8 +145,8 @@ OF_A_LINE = (Fact("line_call", "CA12"), Fact("from", "+15550100"), Fact("to", "+
 def test_calls_are_found_by_what_their_phone_line_told(store: CallStore, told: str):
     store.ended(replace(SUMMARY, call_id="by_phone", facts=OF_A_LINE), "ended", "place", 1)
     store.ended(replace(SUMMARY, call_id="other", facts=(Fact("from", "+15550123"),)), "ended", "place", 1)
-    assert [call.call_id for call in store.found(CallFilter(told=told), 10)] == ["by_phone"]
-    assert store.found(CallFilter(told=told, cut_off=True), 10) == []
+    assert [call.call_id for call in store.found(CallFilter(provider_value=told), 10)] == ["by_phone"]
+    assert store.found(CallFilter(provider_value=told, cut_off=True), 10) == []
     assert store.facts_of("by_phone") == list(OF_A_LINE)
 
 

@@ -60,10 +60,10 @@ def test_a_call_is_found_by_what_its_phone_line_told_and_shown_with_it(config: P
         call.on_event(call_events.CallEnded("the caller hung up", ()))
     kept.close()
     for told in ("+15550123", "CAcall_2"):
-        assert run(config, "calls", "list", "--json", "--told", told) == 0
+        assert run(config, "calls", "list", "--json", "--provider-value", told) == 0
         assert [call["call_id"] for call in json.loads(capsys.readouterr().out)["calls"]] == ["call_2"]
     assert run(config, "calls", "show", "call_2") == 0
-    assert "the line told: line_call CAcall_2, from +15550123" in capsys.readouterr().out
+    assert "phone provider: line_call CAcall_2, from +15550123" in capsys.readouterr().out
 
 
 def test_the_ids_of_calls_are_whole_however_narrow_the_terminal_is(config: Path, capsys, monkeypatch):
@@ -168,9 +168,9 @@ def test_a_call_tells_why_a_turn_of_the_caller_ended_when_it_did(config: Path, c
     kept.close()
     assert run(config, "calls", "show", "call_1") == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "ms after its last sound, with " in shown
-    assert "ms of silence are enough" in shown
-    assert "it could go on 400 ms more until its answer was to be heard: is there a pool" in shown
+    assert "ms after its last audio: end-of-turn probability " in shown
+    assert "ms of silence; " in shown
+    assert "up to 400 ms more while its answer had no audio: is there a pool" in shown
 
 
 def test_words_that_look_like_markup_or_move_the_cursor_are_shown_as_they_are(config: Path, capsys):

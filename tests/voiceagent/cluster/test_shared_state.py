@@ -109,15 +109,15 @@ async def test_a_client_secret_ends_by_the_clock_of_redis_whatever_that_of_a_gat
 async def test_the_calls_of_a_caller_are_counted_together(pair: tuple[Gateway, Gateway]) -> None:
     one, other = pair
     names = {"key k": 3, "address a": 2}
-    over = await one.state.take(names)
+    over = await one.state.acquire(names)
     assert not isinstance(over, str)
-    assert not isinstance(await other.state.take(names), str)
+    assert not isinstance(await other.state.acquire(names), str)
 
-    assert await one.state.take(names) == "address a"
-    assert not isinstance(await one.state.take({"key k": 3}), str)
+    assert await one.state.acquire(names) == "address a"
+    assert not isinstance(await one.state.acquire({"key k": 3}), str)
     over()
     async with asyncio.timeout(TIMEOUT_S):
-        while isinstance(await other.state.take(names), str):  # noqa: ASYNC110
+        while isinstance(await other.state.acquire(names), str):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
@@ -181,8 +181,8 @@ async def test_without_redis_nobody_is_refused_and_it_is_told() -> None:
     async with running(alone):
         await alone.state.keep_secret(alone.secrets.mint({}, 60, time.monotonic(), time.time()))
         assert await alone.state.find_secret("ek_1") is None
-        assert not isinstance(await alone.state.take({"address a": 1}), str)
-        assert not isinstance(await alone.state.take({"address a": 1}), str)
+        assert not isinstance(await alone.state.acquire({"address a": 1}), str)
+        assert not isinstance(await alone.state.acquire({"address a": 1}), str)
         assert not await alone.state.hang_up("call_1")
         await until(alone.failures)
         assert "Redis does not answer" in alone.state.trouble
@@ -194,7 +194,7 @@ async def test_a_redis_that_comes_back_empty_learns_everything_again(redis: Redi
         await closing.enter_async_context(running(one, other))
         secret = one.secrets.mint({}, 60, time.monotonic(), time.time())
         await one.state.keep_secret(secret)
-        assert not isinstance(await one.state.take({"key k": 1}), str)
+        assert not isinstance(await one.state.acquire({"key k": 1}), str)
         one.calls.append("call_1")
         redis.stop()
         await until(lambda: one.state.trouble and other.state.trouble)
@@ -204,7 +204,7 @@ async def test_a_redis_that_comes_back_empty_learns_everything_again(redis: Redi
         async with asyncio.timeout(TIMEOUT_S):
             while await other.state.find_secret(secret.value) is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        assert await other.state.take({"key k": 1}) == "key k"
+        assert await other.state.acquire({"key k": 1}) == "key k"
         async with asyncio.timeout(TIMEOUT_S):
             while not await other.state.hang_up("call_1"):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
@@ -233,9 +233,9 @@ async def test_what_a_killed_gateway_wrote_ends_by_itself(
 ) -> None:
     monkeypatch.setattr(shared_state, "LEASE_S", 0.2)
     killed, other = Gateway(redis.url, "killed"), Gateway(redis.url, "other")
-    assert not isinstance(await killed.state.take({"key k": 1}), str)  # it never renews this
+    assert not isinstance(await killed.state.acquire({"key k": 1}), str)  # it never renews this
     async with running(other), asyncio.timeout(TIMEOUT_S):
-        while isinstance(await other.state.take({"key k": 1}), str):  # noqa: ASYNC110
+        while isinstance(await other.state.acquire({"key k": 1}), str):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     with suppress(ConnectionError):
         await killed.state._link.close()

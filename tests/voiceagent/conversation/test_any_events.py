@@ -102,7 +102,7 @@ class Watched:
     call: CallSettings
     preemptive: set[str] = field(default_factory=set)
     active: set[str] = field(default_factory=set)
-    beside: set[str] = field(default_factory=set)
+    out_of_band: set[str] = field(default_factory=set)
     written: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -122,10 +122,10 @@ class Watched:
                     self.preemptive.remove(response_id)
                 case do.CancelResponse(response_id):
                     self.preemptive.discard(response_id)
-                case notify.NotifyResponseStarted(response_id, beside=beside):
-                    (self.beside if beside else self.active).add(response_id)
-                case notify.NotifyResponseEnded(response_id, beside=beside):
-                    (self.beside if beside else self.active).remove(response_id)
+                case notify.NotifyResponseStarted(response_id, out_of_band=out_of_band):
+                    (self.out_of_band if out_of_band else self.active).add(response_id)
+                case notify.NotifyResponseEnded(response_id, out_of_band=out_of_band):
+                    (self.out_of_band if out_of_band else self.active).remove(response_id)
                 case notify.NotifyResponseText(item_id=item_id, text=text):
                     self.written[item_id] = self.written.get(item_id, "") + text
                 case _:
@@ -168,7 +168,7 @@ def test_every_response_is_released_cancelled_or_over_in_the_end(call: CallSetti
     watched = run(call, events)
     watched.come_to_rest()
     assert watched.conversation.idle
-    assert not watched.active and not watched.preemptive and not watched.beside
+    assert not watched.active and not watched.preemptive and not watched.out_of_band
 
 
 @settings(max_examples=300)

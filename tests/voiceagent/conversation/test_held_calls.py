@@ -16,7 +16,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.end_of_turn.probability import ACTING_S, MIN_ACTING_S, SILENCES
 from voiceagent.conversation.settings import AgentTool
-from voiceagent.conversation.turn.caller import ANSWER_S
+from voiceagent.conversation.turn.endpointing_delay import ANSWER_S
 
 DOUBTFUL = "A taxi at six,"
 BOOK = AgentTool(Tool("book", "Books a taxi."))

@@ -15,7 +15,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.interruption import MAX_HUM_S, MIN_WORD_S
-from voiceagent.conversation.turn.caller import BACKCHANNEL_SILENCE_S
+from voiceagent.conversation.turn.endpointing_delay import BACKCHANNEL_SILENCE_S
 
 MANUAL = call_settings(turn_detection=None)
 

@@ -38,7 +38,9 @@ def test_no_engine_works_while_inference_is_paused(script):
         if isinstance(command, notify.NotifyInferencePaused | notify.NotifyInferenceResumed):
             assert paused is isinstance(command, notify.NotifyInferenceResumed)
             paused = not paused
-        out_of_band = isinstance(command, do.StartResponse) and command.beside  # the client's own request
+        out_of_band = (
+            isinstance(command, do.StartResponse) and command.out_of_band
+        )  # the client's own request
         assert out_of_band or not (paused and isinstance(command, WORK))
 
 

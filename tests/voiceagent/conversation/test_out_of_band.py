@@ -20,7 +20,7 @@ USAGE = Usage(10, 0, 5)
 def begin(world: CallWorld, wanted: ev.ResponseRequested = CLASSIFY) -> str:
     """One is asked for, and begins."""
     (start,) = of(do.StartResponse, world.feed(wanted))
-    assert start.beside
+    assert start.out_of_band
     return str(start.response_id)
 
 

@@ -64,7 +64,7 @@ def test_events_are_logged_without_words_and_keys() -> None:
     item = ev.ItemCreated(MessageItem("item", "user", DIGITS))
     for event in (
         ev.TranscriptChanged("item", DIGITS, DIGITS, earlier=(DIGITS,)),
-        ev.TurnEndTold("item", DIGITS, 0.0),
+        ev.TurnEndScored("item", DIGITS, 0.0),
         item,
     ):
         assert DIGITS not in str(withheld_event(event))

@@ -27,7 +27,7 @@ def test_filters_are_all_that_is_given():
     ],
 )
 def test_a_number_is_meant_with_its_plus_which_is_a_blank_in_a_url(told: str, wanted: str):
-    assert call_query({"told": told}).wanted == CallFilter(told=wanted)
+    assert call_query({"provider_value": told}).wanted == CallFilter(provider_value=wanted)
 
 
 @given(st.floats(0, 1e11), st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True))

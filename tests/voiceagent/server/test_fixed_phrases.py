@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from voiceagent.config.tables import load
-from voiceagent.server.context import fixed_phrases
+from voiceagent.server.fixed_phrases import fixed_phrases
 
 CONFIG = """
 [agent]

@@ -26,7 +26,7 @@ class BrokenCall(BaseCall):
     def post(self, event: ev.Event) -> None:
         self.posted = event
 
-    def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
+    def _handle_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
         return []
 
     async def _stop(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from llmcore.engine import BusyError, LlmError, Message, Request, Usage
 from voiceagent.conversation.commands import AskTurnEnd
-from voiceagent.conversation.events import Event, TurnEndTold
+from voiceagent.conversation.events import Event, TurnEndScored
 from voiceagent.session.prefilling import Prefilling, TurnEndScoring
 
 
@@ -109,13 +109,13 @@ async def asked_for_the_end(llm: Reader, *words: str, answers: int = 1) -> list[
 
 
 async def test_the_end_that_the_llm_tells_is_posted_with_its_words():
-    assert await asked_for_the_end(Reader(end=-0.5), "how much") == [TurnEndTold("item", "how much", -0.5)]
+    assert await asked_for_the_end(Reader(end=-0.5), "how much") == [TurnEndScored("item", "how much", -0.5)]
 
 
 async def test_a_newer_question_for_the_end_takes_the_place_of_an_older():
     llm = Reader(end=-0.5)
     told = await asked_for_the_end(llm, "how much", "how much is it", answers=2)
-    assert told == [TurnEndTold("item", "how much is it", -0.5)]
+    assert told == [TurnEndScored("item", "how much is it", -0.5)]
     assert llm.cancelled == 1
 
 

@@ -541,9 +541,9 @@ async def test_a_late_answer_is_filled_whatever_ends_beside_it(call):
     await one.turn()
     await asyncio.wait_for(brain.asked.wait(), 20.0)
     one.session.handle(ev.ResponseRequested(in_conversation=False, modality="text"))
-    beside = one.client.of(notify.NotifyResponseStarted)[-1]
-    assert beside.beside
-    one.session.handle(ev.ResponseCancelled(beside.response_id))
+    out_of_band = one.client.of(notify.NotifyResponseStarted)[-1]
+    assert out_of_band.out_of_band
+    one.session.handle(ev.ResponseCancelled(out_of_band.response_id))
     await one.client.until(lambda: one.client.of(notify.NotifyResponseText))
     assert one.client.of(notify.NotifyResponseText)[0].text == one.services.speaking.filler.fragment.text
     brain.more.set()

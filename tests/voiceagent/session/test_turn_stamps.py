@@ -97,7 +97,7 @@ def test_a_preemptive_response_that_is_used_hides_its_work(stamps, clock):
     report = stamps.report(end("response", Usage(30, 10, 5)))
     assert report.hidden_s == pytest.approx(0.05)
     assert (report.counts.preemptive_attempts, report.counts.preemptive_hits) == (1, 1)
-    assert report.counts.prefilled_tokens == 0
+    assert report.counts.prompt_tokens_after_turn == 0
 
 
 def test_a_preemptive_response_that_is_dropped_is_counted_as_waste(stamps, clock):
@@ -109,7 +109,7 @@ def test_a_preemptive_response_that_is_dropped_is_counted_as_waste(stamps, clock
     stamps.on_command(notify.NotifyResponseStarted("second", "audio"))
     report = stamps.report(end("second", Usage(30, 10, 5)))
     assert report.counts.tokens_wasted == 7
-    assert report.counts.prefilled_tokens == 20
+    assert report.counts.prompt_tokens_after_turn == 20
 
 
 def test_a_late_cancellation_of_a_response_in_use_wastes_nothing(stamps, clock):
@@ -242,8 +242,8 @@ def test_a_response_beside_the_conversations_speaks_of_no_tool_and_its_own_are_n
     stamps, clock
 ):
     calling_a_tool(stamps, clock, heard=False)
-    stamps.on_command(do.StartResponse("beside", Request(()), "text", beside=True))
-    stamps.on_command(notify.NotifyResponseStarted("beside", "text", beside=True))
+    stamps.on_command(do.StartResponse("beside", Request(()), "text", out_of_band=True))
+    stamps.on_command(notify.NotifyResponseStarted("beside", "text", out_of_band=True))
     stamps.on_event(ev.ToolCallsReady("beside", (ToolCall("other", "look", "{}"),)))
     report = stamps.report(end("beside", Usage(30, 0, 5)))
     assert (report.turn_id, report.counts.prompt_tokens) == ("beside", 30)
@@ -268,7 +268,7 @@ def test_the_response_that_the_call_ends_in_is_reported_with_its_wait_and_what_i
     (report,) = stamps.hung_up()
     assert (report.turn_id, report.response_id, report.outcome) == ("turn", "response", "hung_up")
     assert report.total_s == pytest.approx(0.5)
-    assert (report.counts.prompt_tokens, report.counts.prefilled_tokens) == (30, 20)
+    assert (report.counts.prompt_tokens, report.counts.prompt_tokens_after_turn) == (30, 20)
 
 
 def test_a_response_that_was_over_before_the_call_is_not_reported_again(stamps, clock):

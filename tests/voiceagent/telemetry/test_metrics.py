@@ -92,7 +92,7 @@ def test_what_a_turn_cost_is_counted():
     assert values["voiceagent_tokens_wasted_total", ""] == 40
     assert values["voiceagent_prompt_tokens_total", ""] == 900
     assert values["voiceagent_cached_tokens_total", ""] == 850
-    assert values["voiceagent_prefilled_tokens_total", ""] == 50
+    assert values["voiceagent_prompt_tokens_after_turn_total", ""] == 50
 
 
 def test_calls_and_engine_errors_are_counted_where_they_happen():

@@ -31,10 +31,12 @@ def test_a_text_out_of_band_ends_while_another_response_is_played() -> None:
     [wanted] = sent(call.handle(OUT_OF_BAND))
     assert wanted["response"]["conversation"] == "none"
     began, text, ended = take(call, begun_beside(2), written(2, "A note."), done(2))
-    assert began == notify.NotifyResponseStarted("resp_2", "text", None, False, {"for": "notes"}, beside=True)
+    assert began == notify.NotifyResponseStarted(
+        "resp_2", "text", None, False, {"for": "notes"}, out_of_band=True
+    )
     assert text == notify.NotifyResponseText("resp_2", "item_2", None, "A note.")
     assert isinstance(ended, notify.NotifyResponseEnded)
-    assert (ended.status, ended.beside) == ("completed", True)
+    assert (ended.status, ended.out_of_band) == ("completed", True)
     assert "item_2" not in call.history
 
 

@@ -101,7 +101,7 @@ async def test_a_call_is_drawn_with_what_the_upstream_heard() -> None:
 
 async def test_what_was_decided_comes_again() -> None:
     log = await logged_call()
-    names = {record.event.name for record in log.records if isinstance(record.event, ev.UpstreamTold)}
+    names = {record.event.name for record in log.records if isinstance(record.event, ev.UpstreamEvent)}
     assert {"connected", "lost", "response.output_audio.delta", "response.done"} <= names
     assert isinstance(log.records[-1].event, ev.CallerGone)
     assert replay(log, begin=replay_handler) is None
@@ -122,9 +122,9 @@ async def test_where_the_upstream_had_told_other_words_it_departs() -> None:
     log = await logged_call()
     records = list(log.records)
     for at, record in enumerate(records):
-        if isinstance(record.event, ev.UpstreamTold) and "one two" in record.event.told:
-            told = record.event.told.replace("one two", "two one")
-            records[at] = replace(record, event=replace(record.event, told=told))
+        if isinstance(record.event, ev.UpstreamEvent) and "one two" in record.event.body:
+            told = record.event.body.replace("one two", "two one")
+            records[at] = replace(record, event=replace(record.event, body=told))
             break
     departure = replay(replace(log, records=tuple(records)), begin=replay_handler)
     assert departure is not None
@@ -134,10 +134,12 @@ async def test_where_the_upstream_had_told_other_words_it_departs() -> None:
 async def test_without_what_the_upstream_told_nothing_can_be_decided_again() -> None:
     log = await logged_call()
     bare = [
-        replace(one, event=ev.UpstreamTold(one.event.name)) if isinstance(one.event, ev.UpstreamTold) else one
+        replace(one, event=ev.UpstreamEvent(one.event.name))
+        if isinstance(one.event, ev.UpstreamEvent)
+        else one
         for one in log.records
     ]
-    with pytest.raises(CannotReplay, match="this log does not have what that told"):
+    with pytest.raises(CannotReplay, match="this log does not have its events"):
         replay(replace(log, records=tuple(bare)), begin=replay_handler)
     with pytest.raises(CannotReplay, match="what that decided is not known here"):
         replay(log)

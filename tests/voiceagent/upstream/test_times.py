@@ -19,10 +19,12 @@ def times() -> UpstreamTimes:
     return times
 
 
-def turn_of(times: UpstreamTimes, response_id: str, beside: bool = False) -> str:
+def turn_of(times: UpstreamTimes, response_id: str, out_of_band: bool = False) -> str:
     """Return the turn whose times are reported as a response ends that was begun now."""
-    times.command(notify.NotifyResponseStarted(response_id, "text", beside=beside))
-    ended = notify.NotifyResponseEnded(response_id, "completed", usage=Usage(10, 0, 5), beside=beside)
+    times.command(notify.NotifyResponseStarted(response_id, "text", out_of_band=out_of_band))
+    ended = notify.NotifyResponseEnded(
+        response_id, "completed", usage=Usage(10, 0, 5), out_of_band=out_of_band
+    )
     report = times.report(ended)
     assert report is not None
     return report.turn_id
@@ -37,5 +39,5 @@ def test_a_text_out_of_band_answers_no_turn(
     times: UpstreamTimes, first: Callable[[UpstreamTimes, str], str]
 ) -> None:
     first(times, "resp_1")
-    assert turn_of(times, "resp_2", beside=True) == "resp_2"
+    assert turn_of(times, "resp_2", out_of_band=True) == "resp_2"
     assert turn_of(times, "resp_3") == "item_turn"

@@ -69,13 +69,13 @@ def lost(shares: Mapping[str, float], base: Mapping[str, float], max_loss: float
 def slower(times: Mapping[str, float], baseline: Baseline) -> dict[str, str]:
     """Describe the times that are too long, by name. Raises CommandFailed for one that was not measured."""
     _check(baseline.times, times)
-    told = {}
+    too_slow = {}
     for name, before in baseline.times.items():
         most = baseline.limit(name) / before
         if times[name] / before > most:
             ratio = f"{times[name] / before:.2f} times the baseline's"
-            told[name] = f"{name} is {ratio}, at most {most:.2f} is wanted"
-    return told
+            too_slow[name] = f"{name} is {ratio}, at most {most:.2f} is wanted"
+    return too_slow
 
 
 def _check(names: Mapping[str, float], measured: Mapping[str, float]) -> None:

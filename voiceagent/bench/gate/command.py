@@ -64,7 +64,7 @@ def gate(config: Config, plan: Plan, baseline: Path, *, record: bool) -> None:
     if late and not failures:
         again = measure(config, plan)
         _print(again, limits)
-        late = {name: told for name, told in _late(again, limits).items() if name in late}
+        late = {name: text for name, text in _late(again, limits).items() if name in late}
     if failures or late:
         raise CommandFailed("; ".join([*failures, *late.values()]))
 

@@ -31,7 +31,10 @@ class Times:
     response: list[float] = field(default_factory=list)
 
     def add(self, stamps: Sequence[float], *, whole: bool = True) -> None:
-        """Add a response: times in seconds of its request and of each piece; ignored without any."""
+        """Add a response: times in seconds of its request and of each piece. Without pieces it is ignored.
+
+        whole: it was not interrupted, so that its length counts too.
+        """
         waits = [(after - before) * 1000 for before, after in pairwise(stamps)]
         self.ttft += waits[:1]
         self.itl += waits[1:]

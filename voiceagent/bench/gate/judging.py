@@ -44,9 +44,15 @@ async def verdicts(answers: Sequence[Answered], llm: Llm | None) -> dict[str, li
 
 async def _fulfils(llm: Llm, answered: Answered, criterion: str) -> bool:
     names = {"user": "Caller", "assistant": "Agent"}
-    told = [f"{names[message.role]}: {message.content}" for message in answered.labelled.messages]
+    lines = [f"{names[message.role]}: {message.content}" for message in answered.labelled.messages]
     question = "\n".join(
-        [*told, f"Agent: {answered.said}", "", f"What is wanted of the last answer: {criterion}", "Is it so?"]
+        [
+            *lines,
+            f"Agent: {answered.said}",
+            "",
+            f"What is wanted of the last answer: {criterion}",
+            "Is it so?",
+        ]
     )
     request = Request(
         (Message("system", _INSTRUCTIONS), Message("user", question)), max_tokens=_VERDICT_TOKENS

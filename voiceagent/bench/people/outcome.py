@@ -49,12 +49,14 @@ class Outcome:
 
     @property
     def wrong_answer_s(self) -> float:
-        """Seconds for which the agent was heard in responses that began before it."""
+        """Seconds for which the agent was heard in responses that began before the caller's last voiced
+        sample.
+        """
         return sum(sound.seconds for sound in self.sounds if sound.begin_s < self.clip.voice_end_s)
 
     @property
     def is_cut_off(self) -> bool:
-        """True if a turn was decided before that."""
+        """True if a turn was decided before the caller's last voiced sample."""
         if self.decided_s is None:
             return self.is_false_start
         return any(at_s < self.clip.voice_end_s - EARLY_S for at_s in self.decided_s)

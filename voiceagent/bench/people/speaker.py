@@ -23,8 +23,9 @@ PATIENCE_S = 5.0
 
 
 class Speaker:
-    """One call. frames: the recording as sent, 20 ms each. silence: such a frame of silence. began_s: when
-    the first sample is spoken. tells: whether the server reports decisions and transcripts.
+    """A simulated caller who speaks one recording of a person. frames: the recording as sent, 20 ms each.
+    silence: a frame of silence. began_s: when the first sample is spoken. tells: the server reports decisions
+    and transcripts.
     """
 
     def __init__(

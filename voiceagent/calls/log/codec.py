@@ -97,8 +97,13 @@ def decode(value: Json, types: Mapping[str, type[T]]) -> T:
 
 
 def decode_fields(value: Json, kind: type[T]) -> T:
-    """Decode the output of `encode_fields`. Missing fields have their defaults. Raises CodecError."""
+    """Decode the output of `encode_fields`. Missing fields have their defaults. A field with the metadata
+    "formerly" has that name in older logs. Raises CodecError.
+    """
     known = _fields(kind)
+    if isinstance(value, dict) and not value.keys() <= known.keys():
+        former = {field.metadata.get("formerly"): name for name, (_, field) in known.items()}
+        value = {former.get(name, name): item for name, item in value.items()}
     if not isinstance(value, dict) or not value.keys() <= known.keys():
         raise CodecError(f"{kind.__name__} is {dumps(value)}; allowed: the fields {', '.join(known)}")
     given = {}

@@ -42,7 +42,12 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 VERSION = 1
-EVENTS = types_of(ev.Event)
+EVENTS: dict[str, type[Any]] = {
+    **types_of(ev.Event),
+    # former names, in older logs
+    "TurnEndTold": ev.TurnEndScored,
+    "UpstreamTold": ev.UpstreamEvent,
+}
 _OTHERS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
@@ -221,11 +226,22 @@ class _Reader:
         )
 
 
+def line_of(line: bytes) -> Json:
+    """Return one line of a log, with the present names of its commands' fields. Raises ValueError."""
+    read = json.loads(line.decode("utf-8", "surrogatepass"))
+    if b'"beside":' in line and "commands" in read:  # the former name of `out_of_band`
+        read["commands"] = [
+            {"out_of_band" if name == "beside" else name: value for name, value in command.items()}
+            for command in read["commands"]
+        ]
+    return read
+
+
 def lines_of(data: bytes, name: str) -> Iterator[tuple[int, Json]]:
     """Yield the complete lines as JSON values with their numbers, from 1 on. Raises LogError."""
     *whole, _torn = data.split(b"\n")
     for number, line in enumerate(whole, 1):
         try:
-            yield number, json.loads(line.decode("utf-8", "surrogatepass"))
+            yield number, line_of(line)
         except ValueError as error:
             raise LogError(f"{name}, line {number}: this is no JSON: {error}") from error

@@ -78,7 +78,7 @@ class _Outline:
                 if (turn := self.turns.get(turn_id)) is not None:
                     turn.said = text
             case {"type": "StartResponse", "response_id": response_id} as started:
-                self.start(response_id, started["turn_id"], started["preemptive"], started["beside"])
+                self.start(response_id, started["turn_id"], started["preemptive"], started["out_of_band"])
             case {"type": "ReleaseResponse", "response_id": response_id}:
                 self.release(response_id)
             case {"type": "Play", "response_id": response_id}:
@@ -94,9 +94,9 @@ class _Outline:
             case _:
                 pass
 
-    def start(self, response_id: str, turn_id: str | None, preemptive: bool, beside: bool) -> None:
+    def start(self, response_id: str, turn_id: str | None, preemptive: bool, out_of_band: bool) -> None:
         newest = next(reversed(self.turns.values()), None)
-        if turn_id is None and not beside and newest is not None and newest.tools:
+        if turn_id is None and not out_of_band and newest is not None and newest.tools:
             turn_id = newest.turn_id  # it answers the result of a tool
         if turn_id is not None:
             self.answers[response_id] = turn_id
@@ -123,8 +123,8 @@ def outline(steps: Iterable[Step]) -> list[OutlinedTurn]:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Figures of a run. cut_off: turns that were answered before they were over. mean_wait_s: None without
-    responses.
+    """Figures of a call, or of one of its forks. cut_off: turns that were answered before they were over.
+    mean_wait_s: None without responses.
     """
 
     turns: int
@@ -133,7 +133,7 @@ class Totals:
 
 
 def totals(turns: Sequence[OutlinedTurn]) -> Totals:
-    """Return the figures of a run."""
+    """Return the figures of a call with these turns."""
     waits = [turn.waited_s for turn in turns if turn.waited_s is not None]
     cut_off = sum(turn.outcome == "cut off" for turn in turns)
     return Totals(len(turns), cut_off, sum(waits) / len(waits) if waits else None)

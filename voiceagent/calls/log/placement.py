@@ -73,19 +73,19 @@ class Placement:
         """
         self._agent.cut(response_id, played_s, self._taken, dropped_s)
 
-    def take(self, clock_s: float) -> tuple[int, Stereo]:
+    def pop_settled(self, clock_s: float) -> tuple[int, Stereo]:
         """Return the audio that will not change, [n, 2], and its first position."""
         self._caller.settle(clock_s)
         held_back = round(HOLD_BACK_S * self.rate_hz)
         # a caller may send faster than real time; more audio of the agent may follow
         now = min(self._caller.now(clock_s), self._agent.goes_on(clock_s))
-        return self._take(int(min(self._caller.settled, now - held_back)))
+        return self._pop(int(min(self._caller.settled, now - held_back)))
 
     def finish(self) -> tuple[int, Stereo]:
         """Return the remaining audio, [n, 2], and its first position."""
         self._caller.finish()
         self._agent.finish()
-        return self._take(max(round(self._caller.end), self._agent.end))
+        return self._pop(max(round(self._caller.end), self._agent.end))
 
     def take_spans(self) -> list[SoundSpan]:
         """Return and clear the completed spans of the agent's audio."""
@@ -97,13 +97,13 @@ class Placement:
         silences, self._caller.silences = self._caller.silences, []
         return silences
 
-    def _take(self, until: int) -> tuple[int, Stereo]:
+    def _pop(self, until: int) -> tuple[int, Stereo]:
         since = self._taken
         if until <= since:
             return since, np.zeros((0, 2), np.int16)
         both = np.zeros((until - since, 2), np.int16)
-        self._caller.take(both[:, 0])
-        self._agent.take(since, both[:, 1])
+        self._caller.move_into(both[:, 0])
+        self._agent.copy_into(since, both[:, 1])
         self._taken = until
         return since, both
 
@@ -169,7 +169,7 @@ class _CallerSound:
         self.end += len(silence)
         self._until_s = clock_s
 
-    def take(self, out: Samples) -> None:
+    def move_into(self, out: Samples) -> None:
         """Move the first samples into `out` [n], padded with silence."""
         self._convert()
         filled = 0
@@ -253,7 +253,7 @@ class _AgentSound:
         ]
         self._response_id, self._until_s = "", -math.inf
 
-    def take(self, since: int, out: Samples) -> None:
+    def copy_into(self, since: int, out: Samples) -> None:
         """Copy the audio in the window `out` [n], which begins at `since`."""
         self._convert()
         until, left = since + len(out), []

@@ -28,7 +28,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One response and the turn that it answers.
+    """A response in the summary of a call, with the turn that it answers.
 
     said: the caller's transcript, "" if the response answers no turn. written: the response; heard: its
     played part, all of it if unknown. over_budget: stages over their budget. at_s: seconds into the call at

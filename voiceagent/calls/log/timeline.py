@@ -6,11 +6,9 @@ the fields are specified at `GET /v1/calls/{id}` (voiceagent/inspector).
 
 from __future__ import annotations
 
-import json
-
 from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.entries import provider_facts
-from voiceagent.calls.log.event_log import VERSION, LogError
+from voiceagent.calls.log.event_log import VERSION, LogError, line_of
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.time_axis import Moment, TimeAxis
 from voiceagent.calls.log.timeline_entries import rounded
@@ -57,7 +55,7 @@ class Timeline:
         if _SOUND_OF_A_RESPONSE in line and self._call is not None:
             return
         try:
-            read = json.loads(line.decode("utf-8", "surrogatepass"))
+            read = line_of(line)
             self._texts.add(read)
             if self._call is None:
                 self._begin(self._texts.resolved(read))
@@ -104,7 +102,7 @@ class Timeline:
             "words": header["words"],
             "model": header["settings"].get("model", ""),
             "agents": [header["settings"].get("agent", "")],
-            "told": {},
+            "provider_data": {},
             "rate_hz": 0,
             "seconds": 0.0,
             "events": 0,
@@ -130,7 +128,7 @@ class Timeline:
                 self._parts.report(line)
             case {"type": "CallIdentified"}:
                 facts = provider_facts(line, self._call["words"])
-                self._call["told"] = {fact.name: fact.value for fact in facts}
+                self._call["provider_data"] = {fact.name: fact.value for fact in facts}
             case {"type": "RecordingBegan", "rate_hz": rate_hz}:
                 self._axis.recorded(rate_hz)
                 self._call["rate_hz"] = rate_hz

@@ -134,7 +134,7 @@ class TimelineParts:
                 answer.written += self._text(text)
                 self._touch("responses", response_id)
             case {"type": "CancelResponse", "response_id": response_id}:
-                if ("responses", response_id) not in self._open.told:
+                if ("responses", response_id) not in self._open.returned:
                     self._responses.pop(response_id, None)  # preemptive, never notified
             case {"type": "StopPlayout", "response_id": response_id, "interrupted_by": cause}:
                 if (stopped := self._responses.get(response_id)) is not None:
@@ -187,17 +187,17 @@ class TimelineParts:
         """Mark entries as changed whose position moved because a silence was inserted late at this sample."""
         since_s = self._axis.sample(since)
         for turn in self._turns.values():
-            if self._axis.place(turn.began) >= since_s and ("turns", turn.turn_id) in self._open.told:
+            if self._axis.place(turn.began) >= since_s and ("turns", turn.turn_id) in self._open.returned:
                 self._touch("turns", turn.turn_id)
 
     def _decision(self, command: Json) -> Json:
-        told = {"type": "RequireSilence", **self._texts.resolved(command["decision"])}
+        decision = {"type": "RequireSilence", **self._texts.resolved(command["decision"])}
         awaited_ms = round(1000 * command.get("more_s", 0.0), 1)  # missing in old logs
-        return decode(told, _DECISION).as_json() | {"awaited_ms": awaited_ms}
+        return decode(decision, _DECISION).as_json() | {"awaited_ms": awaited_ms}
 
     def _touch(self, kind: str, key: str) -> None:
         self._changed.add((kind, key))
-        self._open.told.add((kind, key))
+        self._open.returned.add((kind, key))
 
     def _text(self, reference: Json) -> str:
         return str(self._texts.resolved(reference))
@@ -212,13 +212,13 @@ class TimelineParts:
 
 @dataclass(slots=True)
 class _Open:
-    """Incomplete state. reported: responses whose report follows. told: everything returned before. gone: the
-    log has playout data at the end of the call.
+    """Incomplete state. reported: responses whose report follows. returned: entries returned before. gone:
+    the log has playout data at the end of the call.
     """
 
     spoken: Moment | None = None
     ended: Moment | None = None
     ended_by: str = ""
     reported: deque[str] = field(default_factory=deque)
-    told: set[tuple[str, str]] = field(default_factory=set)
+    returned: set[tuple[str, str]] = field(default_factory=set)
     gone: bool = False

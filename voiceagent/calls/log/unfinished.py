@@ -73,7 +73,7 @@ class UnfinishedResponses:
                 self._ended = {}
             case {"type": "NotifyTranscript", "item_id": turn_id, "final": True}:
                 self._turns.setdefault(turn_id, {}).setdefault("transcript_final", clock_s)
-            case {"type": "StartResponse", "beside": True}:
+            case {"type": "StartResponse", "out_of_band": True}:
                 pass  # the caller does not wait for it
             case {"type": "StartResponse", "response_id": response_id, "turn_id": turn_id, "say": say}:
                 say = self._texts.resolved(say)

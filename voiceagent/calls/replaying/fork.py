@@ -82,7 +82,8 @@ class _PolicyInForce:
 
 
 class _Fork:
-    """One run. Before the fork all events are the log's; their effects are only tracked."""
+    """A logged call, run again up to the fork and continued there. Before the fork all events are the log's;
+    their effects are only tracked."""
 
     def __init__(self, log: CallLog, change: Change, live: LiveEngines | None) -> None:
         self._change = change
@@ -228,13 +229,13 @@ class _Fork:
                 self._plan_if_forked([(0.0, ev.ResponseGenerated(response_id, "stop", Usage()))])
             case do.RunTool() | do.CancelTool() | do.HoldCalls():
                 self._use_tool(command)
-            case notify.NotifyResponseStarted(response_id, beside=False):
+            case notify.NotifyResponseStarted(response_id, out_of_band=False):
                 self._late += 1
                 late = self._late
                 self._plan_if_forked(
                     [(self._change.late_s, ev.ResponseLate(response_id))], lambda: self._late == late
                 )
-            case notify.NotifyResponseEnded(beside=False):
+            case notify.NotifyResponseEnded(out_of_band=False):
                 self._late += 1
                 self._speaker.execute(command)
             case do.HangUp():
@@ -267,8 +268,8 @@ class _Fork:
             if self._forked:
                 self._plan_later(self._answers.tool(command.call, self._now()), lambda: call_id in self._live)
         elif self._forked and command.call_id in self._live:
-            told = "cancelled: the caller went on"
-            self._plan_if_forked([(0.0, ev.ToolFinished(command.call_id, "cancelled", told, reply=False))])
+            output = "cancelled: the caller went on"
+            self._plan_if_forked([(0.0, ev.ToolFinished(command.call_id, "cancelled", output, reply=False))])
 
     def _plan_if_forked(self, later: DelayedEvents, valid: Callable[[], bool] = lambda: True) -> None:
         if self._forked:

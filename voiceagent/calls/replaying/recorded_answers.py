@@ -107,7 +107,7 @@ class RecordedAnswers:
         self._asked: dict[str, list[tuple[float, float]]] = {}
         self._judged: list[tuple[float, float, float]] = []  # asked, answered, probability
         self._judging_s = 0.0
-        self._ends: dict[str, list[tuple[float, ev.TurnEndTold]]] = {}  # by transcript of the turn
+        self._ends: dict[str, list[tuple[float, ev.TurnEndScored]]] = {}  # by transcript of the turn
         self._asking_s = 0.0
         self._resumed: set[float] = set()
         self._tools: dict[str, _ToolRun] = {}
@@ -189,7 +189,8 @@ class RecordedAnswers:
     def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
         """Return the LLM's score of the same transcript."""
         return [
-            (took_s, replace(told, item_id=asked.item_id)) for took_s, told in self._ends.get(asked.words, ())
+            (took_s, replace(event, item_id=asked.item_id))
+            for took_s, event in self._ends.get(asked.words, ())
         ]
 
     def summary(self, wanted: do.Summarise) -> DelayedEvents | None:
@@ -222,8 +223,8 @@ class RecordedAnswers:
         asked = (call.name, call.arguments)
         same = [run for run in self._tools.values() if run.asked == asked and run.made]
         if not same:
-            told = "not done: in the call it was not called so, and no tool is run in a replay"
-            return [(0.0, ev.ToolFinished(call.call_id, "failed", told))]
+            refusal = "not done: in the call it was not called so, and no tool is run in a replay"
+            return [(0.0, ev.ToolFinished(call.call_id, "failed", refusal))]
         nearest = min(same, key=lambda run: abs(run.at_s - now_s))
         return [
             (after_s, replace(event, call_id=call.call_id) if isinstance(event, ev.ToolEvent) else event)
@@ -247,7 +248,7 @@ class RecordedAnswers:
             turn.partial.append((record.clock_s, event))
         elif isinstance(event, ev.TurnJudged):
             self._judged.append((self._judging_s, record.clock_s, event.probability))
-        elif isinstance(event, ev.TurnEndTold):
+        elif isinstance(event, ev.TurnEndScored):
             self._ends[event.words] = [(record.clock_s - self._asking_s, event)]
         elif isinstance(event, ev.HistorySummarised):
             key, asked_s = self._summarising

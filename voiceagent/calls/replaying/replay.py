@@ -89,7 +89,7 @@ def check_public(log: CallLog) -> None:
 
 def has_upstream(log: CallLog) -> bool:
     """Return True if the call's core was an upstream server."""
-    return any(isinstance(record.event, ev.UpstreamTold) for record in log.records)
+    return any(isinstance(record.event, ev.UpstreamEvent) for record in log.records)
 
 
 def new_conversation(log: CallLog, ids: LoggedIds) -> Conversation:
@@ -196,5 +196,5 @@ def _without_new_fields(found: Json, logged: Json) -> Json:
 
 
 def _lines(ids: list[str], commands: Json, fault: str) -> tuple[str, ...]:
-    told = [f"fault {fault}"] if fault else []
-    return (f"ids {dumps(ids)}", *(dumps(command) for command in commands), *told)
+    faults = [f"fault {fault}"] if fault else []
+    return (f"ids {dumps(ids)}", *(dumps(command) for command in commands), *faults)

@@ -32,7 +32,7 @@ class VirtualSpeaker:
                 self._held = True
                 if self._playout is not None:
                     self._playout.hold()
-            case notify.NotifyResponseEnded(beside=False) if self._playout is None:
+            case notify.NotifyResponseEnded(out_of_band=False) if self._playout is None:
                 self._held = False  # the held response had no audio
             case do.RestorePlayout():
                 self._held = False

@@ -54,12 +54,12 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """Result of a calibration. told: the model's raw score. fitted: calibrated. others: the other features
+    """Result of a calibration. raw: the model's raw score. fitted: calibrated. others: the other features
     alone; together: with the model's score.
     """
 
     end: LlmEnd
-    told: Quality
+    raw: Quality
     fitted: Quality
     others: Quality
     together: Quality
@@ -67,7 +67,7 @@ class Calibrated:
     @property
     def why_off(self) -> str:
         """Reason not to ask the model, "" if its score is worth its LLM step."""
-        auc = self.told.auc
+        auc = self.raw.auc
         if auc < MIN_AUC or self.end.scale <= 0:
             return f"this model does not tell the end of turns (AUC {auc:.2f}, at least {MIN_AUC})"
         if self.end.weight == 0 or self.together.brier >= self.others.brier:

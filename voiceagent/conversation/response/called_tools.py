@@ -49,8 +49,8 @@ class CalledTools:
         return commands + self._running.record_refused()
 
     def has_effects(self, call: ToolCall, settings: CallSettings) -> bool:
-        """Return True if what the call does cannot be taken back: all tools but those of the agent that are
-        cancelled when the conversation continues, or that run only after their response was played.
+        """Return True if the call does something that cannot be taken back. False for tools of the agent that
+        are cancelled when the conversation continues, or that run only after their response was played.
         """
         tool = next((tool for tool in settings.agent_tools if tool.name == call.name), None)
         return tool is None or not (tool.cancellable or tool.when_played)

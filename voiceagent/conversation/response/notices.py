@@ -16,7 +16,7 @@ def started(response: Response) -> notify.NotifyResponseStarted:
         wanted.max_output_tokens,
         wanted.in_conversation,
         wanted.metadata,
-        start.beside,
+        start.out_of_band,
         start.voice,
     )
 
@@ -39,7 +39,7 @@ def ended(
         status, reason = "cancelled", "turn_detected" if interrupted_by in BARGE_IN else "client_cancelled"
     elif result.finish_reason == "length":
         status, reason = "incomplete", "max_output_tokens"
-    false_end, beside = response.played.false_end, response.start.beside
+    false_end, out_of_band = response.played.false_end, response.start.out_of_band
     return notify.NotifyResponseEnded(
-        response.response_id, status, reason, result.usage, false_end, beside, interrupted_by
+        response.response_id, status, reason, result.usage, false_end, out_of_band, interrupted_by
     )

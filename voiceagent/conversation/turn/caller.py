@@ -11,15 +11,11 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.causes import TurnEndCode
-from voiceagent.conversation.commands import Command, RequireSilence
+from voiceagent.conversation.commands import Command
 from voiceagent.conversation.end_of_turn.dictation import asks_for_number
-from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import language_of
-from voiceagent.conversation.end_of_turn.probability import EndOfTurn, judge
 from voiceagent.conversation.history import History, MessageItem
-from voiceagent.conversation.settings import Eagerness
 from voiceagent.conversation.turn.caller_turn import (
-    AnswerSoFar,
     CallerTurn,
     Ended,
     Paused,
@@ -28,18 +24,9 @@ from voiceagent.conversation.turn.caller_turn import (
     TurnVisibility,
 )
 from voiceagent.conversation.turn.proximity import SpeakerProximity, VoiceLevels
-from voiceagent.conversation.turn_policy import CurrentPolicy, TurnPolicy
+from voiceagent.conversation.turn_policy import CurrentPolicy
 from voiceagent.conversation.words import words_of
 
-ANSWER_S = 0.4
-"""Maximum extension of a turn while its answer has no audio yet: there would be silence anyway, and this way
-the caller may continue the turn.
-"""
-BACKCHANNEL_SILENCE_S = 0.16
-"""Endpointing delay after a backchannel over the agent: that of a turn that is certainly over. The delay by
-probability held the agent for up to 2 s, as an "mm hmm" sounds unfinished. Words after it are a turn of their
-own.
-"""
 PAUSE_S = 0.25
 """Minimum silence that counts as a pause, longer than the closure of a consonant."""
 
@@ -54,9 +41,9 @@ class Caller:
     measured.
     """
 
-    def __init__(self, history: History, rules: CurrentPolicy, new_id: Callable[[str], str]) -> None:
+    def __init__(self, history: History, policy: CurrentPolicy, new_id: Callable[[str], str]) -> None:
         self._history = history
-        self._rules = rules
+        self._policy = policy
         self._new_id = new_id
         self.open: CallerTurn | None = None
         self.awaiting: list[CallerTurn] = []
@@ -100,7 +87,7 @@ class Caller:
         turn.private = private or (resumes is not None and resumes.private)
         if taken_to_s > at_s - padding_s:
             turn.not_before_s = min(taken_to_s, at_s)
-        whole = resumes is not None and self._rules.now.resume_as_whole
+        whole = resumes is not None and self._policy.now.resume_as_whole
         continues = resumes.item_id if resumes is not None and whole else ""
         return turn, do.StartRecognition(turn.item_id, at_s, turn.not_before_s, continues)
 
@@ -177,7 +164,7 @@ class Caller:
     def on_idle(self, at_s: float) -> notify.NotifyIdle:
         """Make the silence that ended at `at_s` an item, which has no words and which prompts leave out."""
         item_id = self._new_id("item")
-        if not self._rules.now.idle_items:
+        if not self._policy.now.idle_items:
             return notify.NotifyIdle(item_id, at_s)
         previous_id = self._history.last_id()
         self._history.insert(MessageItem(item_id, "user", "", spoken=True))
@@ -193,9 +180,9 @@ class Caller:
             self.awaiting.remove(turn)
         last = self.last
         resumable = last is not None and (last is turn or last is turn.resumes)
-        if last is None or not resumable or not self._rules.now.resume_as_whole:
+        if last is None or not resumable or not self._policy.now.resume_as_whole:
             return [do.StopRecognition(turn.item_id)]
-        return [do.StopRecognition(turn.item_id, last.item_id, last.end_s + self._rules.now.resume_s)]
+        return [do.StopRecognition(turn.item_id, last.item_id, last.end_s + self._policy.now.resume_s)]
 
     def conclude(self, turn: CallerTurn, transcribe: bool) -> list[Command]:
         """Write the final transcript of a committed turn into its item, if it still exists, and notify the
@@ -230,7 +217,7 @@ class Caller:
         """Store the recognizer's newest hypothesis of the turn. The agent's own words count as none, and so
         do hesitations alone after a false end: each would have the turn answered once more.
         """
-        if turn.resumes is not None and self._rules.now.hesitations.issuperset(words_of(event.text)):
+        if turn.resumes is not None and self._policy.now.hesitations.issuperset(words_of(event.text)):
             event = replace(event, text="", stable="")
         if turn.overlap is not None and turn.overlap.is_echo(event.text, turn.voiced_s):
             event = replace(event, text="", stable="", earlier=())
@@ -268,7 +255,7 @@ class Caller:
         if isinstance(turn.phase, Paused):
             turn.phase = replace(turn.phase, probability=event.probability)
 
-    def set_llm_score(self, turn: CallerTurn, event: ev.TurnEndTold) -> None:
+    def set_llm_score(self, turn: CallerTurn, event: ev.TurnEndScored) -> None:
         """Store the LLM's end-of-turn score, if it is of the current text."""
         if event.words == turn.text:
             turn.recognition = replace(turn.recognition, ends=event.log_probability)
@@ -282,86 +269,10 @@ class Caller:
             return []
         turn.recognition = replace(turn.recognition, flushes=turn.recognition.flushes + 1)
         said = self._history.last_words_of("assistant")
-        number = asks_for_number(said, turn.dictation, language_of(self._rules.now.language))
+        number = asks_for_number(said, turn.dictation, language_of(self._policy.now.language))
         return [do.FlushRecognition(turn.item_id, number, self.spelling)]
 
 
 def _stopped(turn: CallerTurn) -> list[Command]:
     sound_end_s = turn.phase.sound_end_s if isinstance(turn.phase, Ended) else None
     return [notify.NotifySpeechStopped(turn.item_id, turn.end_s, sound_end_s)]
-
-
-def decide_end_of_turn(
-    turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, acts: bool = False
-) -> EndOfTurn:
-    """Return the end-of-turn decision for the turn's transcript so far.
-
-    agent: its latest text before the turn, "" for none. acts: its answer runs a tool with effects.
-    """
-    ends, llm_end = turn.recognition.ends, policy.llm_end
-    told = turn.phase.probability if isinstance(turn.phase, Paused) else None
-    evidence = TurnEvidence(
-        turn.whole_text,
-        agent,
-        pauses=len(turn.pauses_s),
-        confidence=turn.recognition.confidence,
-        probability=turn.recognition.complete if told is None else told,
-        dictation=turn.dictation,
-        llm=None if ends is None or llm_end is None else llm_end.nats(ends),
-        before=turn.recognition.before,
-        longest_pause_s=max(turn.pauses_s, default=0.0),
-        resumed=turn.resumes is not None,
-    )
-    acting_s, min_s = (policy.acting_s, policy.min_acting_s) if acts else (0.0, 0.0)
-    return judge(evidence, language_of(policy.language), eagerness, acting_s, min_s)
-
-
-def silence_before_acting_s(
-    turn: CallerTurn, silent_to_s: float | None, agent: str, eagerness: Eagerness, policy: TurnPolicy
-) -> float:
-    """Return the silence, in seconds, that the turn lacks at its end before its answer may run a tool with
-    effects.
-
-    silent_to_s: see `TurnEnded`. agent: see `decide_end_of_turn`.
-    """
-    if not policy.hold_calls or silent_to_s is None or not turn.settled or not isinstance(turn.phase, Paused):
-        return 0.0
-    whole_s = decide_end_of_turn(turn, agent, eagerness, policy, acts=True).silence_s
-    return min(max(whole_s - (silent_to_s - turn.phase.at_s), 0.0), policy.acting_s)
-
-
-def shorten_backchannel_delay(
-    turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy
-) -> list[Command]:
-    """Set the endpointing delay after a backchannel over the agent, whose playout waits for the turn's end.
-
-    agent: see `decide_end_of_turn`.
-    """
-    if not isinstance(turn.phase, Paused):
-        return []
-    decision = decide_end_of_turn(turn, agent, eagerness, policy)
-    turn.phase = replace(turn.phase, rule=decision.rule)
-    shortened = replace(decision, silence_s=min(decision.silence_s, BACKCHANNEL_SILENCE_S))
-    return [RequireSilence(turn.item_id, shortened)]
-
-
-def set_endpointing_delay(
-    turn: CallerTurn,
-    agent: str,
-    eagerness: Eagerness,
-    policy: TurnPolicy,
-    answer: AnswerSoFar,
-    max_silence_s: float | None = None,
-) -> list[RequireSilence]:
-    """Set the endpointing delay of the pause in progress.
-
-    agent: see `decide_end_of_turn`. answer: to the turn's words. max_silence_s: see `TurnsClaimed`.
-    """
-    if not isinstance(turn.phase, Paused):
-        return []
-    more_s = ANSWER_S if answer.awaited else 0.0
-    decision = decide_end_of_turn(turn, agent, eagerness, policy, answer.acts)
-    if max_silence_s is not None:
-        decision = replace(decision, silence_s=min(decision.silence_s, max_silence_s))
-    turn.phase = replace(turn.phase, rule=decision.rule)
-    return [RequireSilence(turn.item_id, decision, more_s)]

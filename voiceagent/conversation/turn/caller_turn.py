@@ -85,7 +85,7 @@ class RecognitionState:
 
     stable: the part of `text` that will not change. before: the hypothesis before `text`. confidence,
     complete: see `Hypothesis`. flushes: number of unanswered flushes. failure: reason of a failure. ends: the
-    LLM's end-of-turn score of `text`, see `TurnEndTold`; None until known.
+    LLM's end-of-turn score of `text`, see `TurnEndScored`; None until known.
     """
 
     text: str = ""

@@ -113,14 +113,14 @@ def _agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def _environment(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Check the environment variables of tables other than engines, as a start does."""
-    source, told, shared = config.source, config.webhooks.url, config.cluster.redis_url
+    source, webhook_url, redis_url = config.source, config.webhooks.url, config.cluster.redis_url
     wanted: tuple[tuple[str, Callable[[], object]], ...] = (
         ("server", lambda: accepted_keys(config.server, source, environ)),
         ("telephony", lambda: config.telephony.lines(environ, source)),
         ("webrtc", lambda: network(config.webrtc, environ, source)),
-        ("webhooks", lambda: told and config.webhooks.secret(environ, source)),
+        ("webhooks", lambda: webhook_url and config.webhooks.secret(environ, source)),
         ("cluster", lambda: config.cluster.gateway_url(environ, source)),
-        ("cluster", lambda: shared and config.cluster.redis_password(environ, source)),
+        ("cluster", lambda: redis_url and config.cluster.redis_password(environ, source)),
     )
     for table, ask in wanted:
         try:

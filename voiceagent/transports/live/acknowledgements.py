@@ -35,7 +35,7 @@ class Acknowledgement:
         match notification:
             case notify.NotifyResponseText(response_id=response_id, item_id=item_id):
                 self._worded_id, self._item_id = response_id, item_id
-            case notify.NotifyResponseStarted(response_id=response_id, beside=False):
+            case notify.NotifyResponseStarted(response_id=response_id, out_of_band=False):
                 self._spoken_id = response_id if self._spoken_id == "" else None
                 self.cancel()
             case notify.NotifySpeechStarted():

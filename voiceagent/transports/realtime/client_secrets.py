@@ -18,7 +18,8 @@ from voiceagent.transports.live.secrets import LIVE, check_prescribed
 from voiceagent.transports.realtime.http import to_object
 from voiceagent.transports.realtime.protocol.errors import Wire, from_validation
 from voiceagent.transports.realtime.protocol.limits import check_object
-from voiceagent.transports.realtime.protocol.session_settings import merge_given, show_session
+from voiceagent.transports.realtime.protocol.session_settings import merge_given
+from voiceagent.transports.realtime.protocol.shown_session import show_session
 from voiceagent.transports.websocket import address_of
 
 

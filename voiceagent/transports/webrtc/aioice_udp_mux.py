@@ -67,7 +67,7 @@ class Place(asyncio.DatagramTransport):
         """Send a datagram. Errors are ignored, as datagrams may be lost."""
         self._mux.send(data, addr)
 
-    def take(self, data: bytes) -> None:
+    def deliver(self, data: bytes) -> None:
         """Deliver a datagram from one of the call's addresses."""
         if self.connection._queue.qsize() < _MAX_WAITING:
             self.connection.data_received(data, self.protocol.local_candidate.component)
@@ -153,19 +153,19 @@ class UdpMux:
             except OSError:  # no data left, or an ICMP error for a sent datagram
                 return number > 0 and bool(self._places)
             try:
-                self._take(data, address[:2])
+                self._on_datagram(data, address[:2])
             except Exception as error:  # whatever the error, other calls must continue
                 context = {"message": "taking in a datagram failed", "exception": error}
                 self._loop.call_exception_handler(context)
         return True
 
-    def _take(self, data: bytes, address: Address) -> None:
+    def _on_datagram(self, data: bytes, address: Address) -> None:
         if is_stun(data):
-            self._take_stun(data, address)
+            self._on_stun(data, address)
         elif data and (place := self._place_of.get(address)):
-            place.take(data)
+            place.deliver(data)
 
-    def _take_stun(self, data: bytes, address: Address) -> None:
+    def _on_stun(self, data: bytes, address: Address) -> None:
         try:
             message = stun.parse_message(data)
         except Exception:  # ValueError, or any error of the attribute parsers

@@ -188,7 +188,7 @@ class WebRtcCall:
         self._sockets.bind(ice_connection(voice))
         await self._peer.setLocalDescription(await self._peer.createAnswer())
         event_types = frozenset(() if event_type is None else (event_type,))
-        SoundIn(voice, weak_callback(self._take), self._limits.max_streams, allowance, event_types)
+        SoundIn(voice, weak_callback(self._on_packet), self._limits.max_streams, allowance, event_types)
         out = SoundOut(voice)
         self._output.voice.send, self._output.voice.send_as = out.send, out.send_as
         answer = self._peer.localDescription.sdp
@@ -237,13 +237,13 @@ class WebRtcCall:
     def _give_up(self, reason: str) -> None:
         self._connection.end(Ending(reason, "too_much_input", 1008))
 
-    def _take(self, packet: RtpPacket) -> None:
-        self._connection.taken += 1
+    def _on_packet(self, packet: RtpPacket) -> None:
+        self._connection.received += 1
         try:
             if packet.payload_type == self._line.event_type:
-                self._press(self._events.take(packet.payload, packet.timestamp))
+                self._press(self._events.on_packet(packet.payload, packet.timestamp))
             else:
-                self._audio.take(packet)
+                self._audio.add(packet)
         except Exception:  # no task here would catch it
             self._connection.fail()
 

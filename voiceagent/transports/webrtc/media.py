@@ -90,7 +90,7 @@ class CallerAudio:
         self._decoder = OpusDecoder(CALLER_HZ)
         self._timer: asyncio.TimerHandle | None = None
 
-    def take(self, packet: RtpPacket) -> None:
+    def add(self, packet: RtpPacket) -> None:
         """Add a packet."""
         try:
             samples = packet_samples(packet.payload, RTP_HZ)

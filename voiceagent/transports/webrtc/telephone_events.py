@@ -46,7 +46,7 @@ class EventReceiver:
     def __init__(self) -> None:
         self._timestamp: int | None = None
 
-    def take(self, payload: bytes, timestamp: int) -> str:
+    def on_packet(self, payload: bytes, timestamp: int) -> str:
         """Handle a packet. Return the key that begins with it, "" if none does."""
         if len(payload) < _PAYLOAD.size:
             return ""

@@ -8,6 +8,7 @@ from call_world import CallWorld
 from logged_call import log_of
 
 from llmcore.engine import ToolCall
+from voiceagent.calls.log.codec import Inline, encode
 from voiceagent.calls.log.event_log import LogError, read_log
 from voiceagent.calls.log.texts import REMEMBERED_TEXTS, TextTable, Words, redacted
 from voiceagent.conversation import events as ev
@@ -76,6 +77,31 @@ def test_a_text_is_written_again_when_long_not_used():
     table.take_new()
     assert table.written("hello") != first
     assert list(table.take_new().values()) == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("former", "event"),
+    [
+        (b'"type":"TurnEndTold"', ev.TurnEndScored("item_1", "I am coming", -0.5)),
+        (b'"type":"UpstreamTold","name":"lost","told":', ev.UpstreamEvent("lost", "{}")),
+    ],
+)
+def test_events_are_read_by_their_former_names(former: bytes, event: ev.Event):
+    world = CallWorld()
+    world.feed(event)
+    newer = former.replace(b"TurnEndTold", b"TurnEndScored").replace(b"UpstreamTold", b"UpstreamEvent")
+    newer = newer.replace(b'"told"', b'"body"')
+    log = log_of(world)
+    assert newer in log
+    (record,) = read_log(log.replace(newer, former)).records
+    assert encode(record.event, Inline()) == encode(event, Inline())
+
+
+def test_commands_are_read_with_the_present_names_of_their_fields():
+    log = log_of(confiding_call())
+    older = log.replace(b'"out_of_band":', b'"beside":')
+    assert older != log
+    assert [r.commands for r in read_log(older).records] == [r.commands for r in read_log(log).records]
 
 
 def test_half_a_last_line_is_left_out():

@@ -18,13 +18,13 @@ def at(clock_s: float, event: ev.Event, *commands: Json) -> Step:
     return Step(clock_s, clock_s, event, list(commands))
 
 
-def start(response_id: str, turn_id: str | None, preemptive: bool = False, beside: bool = False) -> Json:
+def start(response_id: str, turn_id: str | None, preemptive: bool = False, out_of_band: bool = False) -> Json:
     return {
         "type": "StartResponse",
         "response_id": response_id,
         "turn_id": turn_id,
         "preemptive": preemptive,
-        "beside": beside,
+        "out_of_band": out_of_band,
     }
 
 
@@ -67,7 +67,12 @@ def test_a_response_beside_the_conversation_answers_no_turn() -> None:
         [
             at(2.5, ENDED, COMMITTED, start("resp_1", "turn_1")),
             at(2.6, ev.ToolCallsReady("resp_1", (TAXI,))),
-            at(2.7, finished("call_1"), start("resp_2", None, beside=True), *says("resp_2", "A summary.")),
+            at(
+                2.7,
+                finished("call_1"),
+                start("resp_2", None, out_of_band=True),
+                *says("resp_2", "A summary."),
+            ),
         ]
     )
     assert turn.answered == ""

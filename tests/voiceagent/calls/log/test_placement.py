@@ -42,7 +42,7 @@ class Recorded:
             self.placement.place([(self.clock_s, response_id, frame, RATE_HZ)])
 
     def write(self) -> None:
-        since, both = self.placement.take(self.clock_s)
+        since, both = self.placement.pop_settled(self.clock_s)
         assert since == sum(map(len, self.parts))
         self.parts.append(both)
 

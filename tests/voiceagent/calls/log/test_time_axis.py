@@ -25,7 +25,7 @@ def called(phases: list[tuple[int, float]]) -> tuple[TimeAxis, np.ndarray, list[
     clock_s, spoken, parts, records = BEGAN_S, 0, [], []
 
     def write() -> None:
-        parts.append(placement.take(clock_s)[1])
+        parts.append(placement.pop_settled(clock_s)[1])
         for silence in placement.take_silences():
             axis.silent(silence.since, silence.until)
 

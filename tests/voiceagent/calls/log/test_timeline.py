@@ -99,7 +99,7 @@ def test_what_the_phone_line_told_is_told_of_the_call_and_nobody_typed_it(words:
     world.feed(ev.ItemCreated(MessageItem("made_2", "user", "a room please")))
     lines = log_of(world, words).splitlines(keepends=True)
     call = drawn(b"".join([*lines[:2], identified, *lines[2:]]))
-    assert call["call"]["told"] == told
+    assert call["call"]["provider_data"] == told
     assert [(turn["turn_id"], turn["ended_by"]) for turn in call["turns"]] == [("made_2", "typed")]
 
 

@@ -136,7 +136,7 @@ class Live:
         return [(0.1, ev.ResponseReviewed(wanted.response_id, "RIGHT"))]
 
     def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
-        return [(0.1, ev.TurnEndTold(asked.item_id, asked.words, -1.0))]
+        return [(0.1, ev.TurnEndScored(asked.item_id, asked.words, -1.0))]
 
     def begin_turn(self, item_id: str, at_s: float) -> None:
         self.asked.append(f"recognize from {at_s}")
@@ -320,13 +320,13 @@ def test_the_llms_word_on_an_end_is_that_of_the_call_or_of_live_engines():
     world = CallWorld(semantic, replace(POLICY, llm_end=LlmEnd(1.0, 0.0, 1.0)))
     item_id = world.begin_speaking()
     (asked,) = of(do.AskTurnEnd, world.pause(item_id, WHOLE))
-    world.feed(ev.TurnEndTold(item_id, WHOLE, -0.5))
+    world.feed(ev.TurnEndScored(item_id, WHOLE, -0.5))
     log = read_log(log_of(world))
-    of_the_call = [(0.5, ev.TurnEndTold("other", WHOLE, -0.5))]
+    of_the_call = [(0.5, ev.TurnEndScored("other", WHOLE, -0.5))]
     assert Answers(log, None, frozenset()).turn_end(replace(asked, item_id="other")) == of_the_call
     assert Answers(log, None, frozenset()).turn_end(replace(asked, words=HALF)) == []
     live = Answers(log, Live(), frozenset({"llm"})).turn_end(asked)
-    assert live == [(0.1, ev.TurnEndTold(item_id, WHOLE, -1.0))]
+    assert live == [(0.1, ev.TurnEndScored(item_id, WHOLE, -1.0))]
 
 
 def test_what_was_held_for_a_response_without_a_sound_does_not_silence_the_next_one():

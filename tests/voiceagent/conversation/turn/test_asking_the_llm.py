@@ -54,7 +54,7 @@ def test_what_the_llm_says_of_the_end_moves_the_decision():
     for said, way in ((SURE, 1), (UNSURE, -1)):
         world = asking_the_llm()
         item_id, before = pauses(world, STATEMENT)
-        after = decision(world.feed(ev.TurnEndTold(item_id, STATEMENT, said)))
+        after = decision(world.feed(ev.TurnEndScored(item_id, STATEMENT, said)))
         assert "llm" not in dict(before.witnesses)
         assert dict(after.witnesses)["llm"] == END.nats(said)
         assert (after.probability - before.probability) * way > 0
@@ -63,8 +63,8 @@ def test_what_the_llm_says_of_the_end_moves_the_decision():
 def test_the_llm_says_nothing_of_other_words():
     world = asking_the_llm()
     item_id, before = pauses(world, STATEMENT)
-    assert decision(world.feed(ev.TurnEndTold(item_id, "I am coming", SURE))) == before
-    world.feed(ev.TurnEndTold(item_id, STATEMENT, SURE))
+    assert decision(world.feed(ev.TurnEndScored(item_id, "I am coming", SURE))) == before
+    world.feed(ev.TurnEndScored(item_id, STATEMENT, SURE))
     world.feed(ev.SpeechResumed(2.1))
     commands = world.pause(item_id, f"{STATEMENT} We come late.", 3.0)
     assert "llm" not in dict(decision(commands).witnesses)
@@ -74,7 +74,7 @@ def test_the_llm_says_nothing_of_other_words():
 def test_the_llm_is_not_asked_again_for_words_that_it_has_judged():
     world = asking_the_llm()
     item_id, _ = pauses(world, STATEMENT)
-    world.feed(ev.TurnEndTold(item_id, STATEMENT, SURE))
+    world.feed(ev.TurnEndScored(item_id, STATEMENT, SURE))
     world.feed(ev.SpeechResumed(2.1))
     commands = world.pause(item_id, STATEMENT, 3.0)
     assert asked(commands) == []
@@ -85,4 +85,4 @@ def test_what_the_llm_says_too_late_changes_nothing():
     world = asking_the_llm()
     item_id, _ = pauses(world, STATEMENT)
     world.feed(ev.SpeechResumed(2.3))
-    assert world.feed(ev.TurnEndTold(item_id, STATEMENT, SURE)) == []
+    assert world.feed(ev.TurnEndScored(item_id, STATEMENT, SURE)) == []

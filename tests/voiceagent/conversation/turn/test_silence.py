@@ -13,7 +13,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.end_of_turn.probability import ACTING_S, MIN_ACTING_S, SILENCES, silence_s
 from voiceagent.conversation.settings import AgentTool
-from voiceagent.conversation.turn.caller import ANSWER_S
+from voiceagent.conversation.turn.endpointing_delay import ANSWER_S
 
 STATEMENT = "I am coming by car."
 MOMENT = "One moment, please."

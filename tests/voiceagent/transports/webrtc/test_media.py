@@ -37,7 +37,7 @@ async def test_sound_is_heard_as_its_packets_come() -> None:
     heard: list[Samples] = []
     audio = CallerAudio(heard.append, Clock())
     for number, packet in enumerate(packets(20), 1):
-        audio.take(packet)
+        audio.add(packet)
         assert sum(map(len, heard)) == number * HEARD
 
 
@@ -48,7 +48,7 @@ async def test_what_is_lost_is_concealed_so_that_no_time_is_missing() -> None:
     for number, packet in enumerate(packets(50)):
         clock.now_s = 100.0 + number * 0.02
         if number % 10 != 5:
-            audio.take(packet)
+            audio.add(packet)
     assert sum(map(len, heard)) == 50 * HEARD
     sound = np.concatenate(heard).astype(float).reshape(-1, HEARD)
     assert np.sqrt(np.mean(sound**2, axis=1))[5:].min() > 1000, "no hole is left"
@@ -60,8 +60,8 @@ async def test_what_stands_for_a_gap_is_told_from_what_came() -> None:
     gaps: list[Samples] = []
     audio = CallerAudio(heard.append, Clock(), gaps.append)
     first, second = packets(2)
-    audio.take(first)
-    audio.take(second._replace(timestamp=(second.timestamp + 19 * 960) % 2**32))  # 0.38 s of silence
+    audio.add(first)
+    audio.add(second._replace(timestamp=(second.timestamp + 19 * 960) % 2**32))  # 0.38 s of silence
     assert [len(sound) for sound in heard] == [HEARD] * 2
     assert sum(map(len, gaps)) == 19 * HEARD
 
@@ -70,8 +70,8 @@ async def test_a_packet_behind_a_gap_is_heard_though_no_other_follows() -> None:
     heard: list[Samples] = []
     audio = CallerAudio(heard.append, asyncio.get_running_loop().time)
     made = packets(3)
-    audio.take(made[0])
-    audio.take(made[2])
+    audio.add(made[0])
+    audio.add(made[2])
     async with asyncio.timeout(5):
         while sum(map(len, heard)) < 3 * HEARD:  # noqa: ASYNC110  there is no event for it
             await asyncio.sleep(0.005)
@@ -85,7 +85,7 @@ async def test_what_is_no_opus_is_as_good_as_lost() -> None:
     made[2] = made[2]._replace(payload=b"\xff\xff\xff")
     for number, packet in enumerate(made):
         clock.now_s = 100.0 + number * 0.02
-        audio.take(packet)
+        audio.add(packet)
     assert sum(map(len, heard)) == 6 * HEARD
 
 

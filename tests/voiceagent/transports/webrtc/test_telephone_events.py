@@ -37,7 +37,7 @@ def test_each_key_is_received_once_whatever_packets_are_lost(keys: str, began: i
         for packet in event_packets(key, 960):
             if number not in lost:
                 arrived = True
-                heard += receiver.take(packet.payload, (began + index * 9_600) % 2**32)
+                heard += receiver.on_packet(packet.payload, (began + index * 9_600) % 2**32)
             number += 1
         expected += key if arrived else ""
     assert heard == expected
@@ -45,7 +45,7 @@ def test_each_key_is_received_once_whatever_packets_are_lost(keys: str, began: i
 
 @given(payload=st.binary(max_size=12), timestamp=st.integers(0, 2**32 - 1))
 def test_any_payload_is_a_key_or_none(payload: bytes, timestamp: int) -> None:
-    assert EventReceiver().take(payload, timestamp) in ("", *KEYS)
+    assert EventReceiver().on_packet(payload, timestamp) in ("", *KEYS)
 
 
 def test_the_packets_of_a_key_grow_and_the_last_comes_three_times() -> None:

@@ -91,7 +91,7 @@ def turn_attributes(report: TurnReport) -> Attributes:
         "voiceagent.preemptive.wasted": counts.preemptive_attempts - counts.preemptive_hits,
         "voiceagent.preemptive.tokens_wasted": counts.tokens_wasted,
         "voiceagent.prompt.tokens": counts.prompt_tokens,
-        "voiceagent.prompt.tokens_read_after_turn": counts.prefilled_tokens,
+        "voiceagent.prompt.tokens_read_after_turn": counts.prompt_tokens_after_turn,
         "voiceagent.thought.tokens": counts.thought_tokens,
     }
     if report.wait_us is not None:

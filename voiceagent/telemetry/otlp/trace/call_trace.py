@@ -75,9 +75,9 @@ class CallTrace:
         moments, turn = dict(report.moments_us), response.turn
         turn.settled_us = moments.get("transcript_final", turn.settled_us)
         if not turn.reported:
-            turn.told |= turn_attributes(report)
+            turn.attributes |= turn_attributes(report)
             turn.reported = True
-        turn.told["voiceagent.turn.outcome"] = report.outcome
+        turn.attributes["voiceagent.turn.outcome"] = report.outcome
         self._end_response(report.response_id, moments)
 
     def _ended(self, reason: str, end_code: str, now_s: float) -> None:
@@ -88,12 +88,12 @@ class CallTrace:
         self._tools.end_all(self._now_us)
         for key in list(self._turns):
             self._end_turn(key)
-        told: Attributes = {
+        attributes: Attributes = {
             "voiceagent.call.turns": self._ended_turns,
             "voiceagent.call.end": reason,
             "voiceagent.call.end_code": end_code,
         }
-        self.spans.add_call(self._began_us, self._now_us, told)
+        self.spans.add_call(self._began_us, self._now_us, attributes)
 
     def unfinished(self, now_s: float) -> list[Span]:
         """Return the open spans of turns, responses and the call, as if they ended now."""
@@ -104,7 +104,7 @@ class CallTrace:
             if response.known and not response.reported:
                 of_turns.add_chat(response_id, response, {}, now_us)
                 of_turns.add_speech(response_id, response, {}, now_us)
-                if response.beside:
+                if response.out_of_band:
                     of_turns.add_turn(response.turn)
         for turn in self._turns.values():
             if turn.committed or turn.answered:
@@ -118,7 +118,7 @@ class CallTrace:
         self._spoken(command.item_id, self._now_us - max(0, _microseconds(self._received_s - command.at_s)))
 
     def _speech_begins(self, command: notify.NotifySpeechStarted) -> None:
-        """Begin a turn at the first event that an upstream call has of it. Its positions count from the start
+        """Begin a turn of an upstream call, unless it has begun. Its positions count from the start
         of the connection, so the current time is used.
         """
         if command.item_id not in self._turns:
@@ -148,7 +148,7 @@ class CallTrace:
             return
         turn.settled_us = turn.settled_us or self._now_us  # upstream calls have no other sign
         if self._content:
-            turn.told[f"{CONTENT}said"] = command.text
+            turn.attributes[f"{CONTENT}said"] = command.text
 
     def _end_turn(self, key: str) -> None:
         """End a turn. One that was neither committed nor answered leaves no span."""
@@ -161,8 +161,8 @@ class CallTrace:
     # ---- responses; the conversation has one at a time, besides those out of band
 
     def _response_begins(self, command: do.StartResponse) -> None:
-        if command.beside:
-            self._begins_beside(command)
+        if command.out_of_band:
+            self._begin_out_of_band(command)
             return
         if not command.preemptive:  # a preemptive response may start while another one is played
             self._end_late_responses()
@@ -170,11 +170,11 @@ class CallTrace:
         request = None if command.say else command.request
         self._responses[command.response_id] = TracedResponse(turn, self._now_us, request, command.preemptive)
 
-    def _begins_beside(self, command: do.StartResponse) -> None:
+    def _begin_out_of_band(self, command: do.StartResponse) -> None:
         """Begin an out-of-band response: a turn of its own, which ends with it."""
         turn = TracedTurn(command.response_id, self._now_us, self._now_us)
         self._responses[command.response_id] = TracedResponse(
-            turn, self._now_us, command.request, False, beside=True
+            turn, self._now_us, command.request, False, out_of_band=True
         )
 
     def _response_known(self, command: notify.NotifyResponseStarted) -> None:
@@ -213,7 +213,7 @@ class CallTrace:
 
     def _interrupted(self, command: do.StopPlayout) -> None:
         if (response := self._responses.get(command.response_id)) is not None and command.interrupted_by:
-            response.turn.told["voiceagent.turn.interrupted_by"] = command.interrupted_by
+            response.turn.attributes["voiceagent.turn.interrupted_by"] = command.interrupted_by
 
     def _sounded(self, event: ev.SpeechReady) -> None:
         if (response := self._responses.get(event.response_id)) is not None:
@@ -244,7 +244,7 @@ class CallTrace:
 
     def _played_until(self, response_id: str, played_s: float) -> None:
         if (response := self._responses.get(response_id)) is not None:
-            response.turn.told["voiceagent.turn.played_until_s"] = played_s
+            response.turn.attributes["voiceagent.turn.played_until_s"] = played_s
             response.turn.ended_us = self._now_us
             response.played = True
             if response.reported:
@@ -260,13 +260,13 @@ class CallTrace:
         response.reported = True
         if response.played or not response.samples:
             del self._responses[response_id]
-        if response.beside:
+        if response.out_of_band:
             self._ended_turns += 1
             self._turn_spans.add_turn(response.turn)
 
-    def _end_late_responses(self, besides: str = "") -> None:
-        """End all responses of the conversation except `besides`, as only one can be played."""
-        late = [key for key, one in self._responses.items() if not one.beside and key != besides]
+    def _end_late_responses(self, except_for: str = "") -> None:
+        """End all responses of the conversation except `except_for`, as only one can be played."""
+        late = [key for key, one in self._responses.items() if not one.out_of_band and key != except_for]
         for response_id in late:
             self._end_late_response(response_id)
 

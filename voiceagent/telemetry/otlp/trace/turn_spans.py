@@ -23,8 +23,8 @@ Moments = Mapping[Moment, int]
 class TracedTurn:
     """A turn; times in microseconds of the clock.
 
-    spoken: it began with the caller's voice. committed: it is an item of the conversation. reported: `told`
-    has its stages.
+    spoken: it began with the caller's voice. committed: it is an item of the conversation. reported:
+    `attributes` has its stages.
     """
 
     key: str
@@ -37,7 +37,7 @@ class TracedTurn:
     settled_us: int | None = field(default=None, init=False)
     failure: str = field(default="", init=False)
     reported: bool = field(default=False, init=False)
-    told: Attributes = field(default_factory=dict, init=False)
+    attributes: Attributes = field(default_factory=dict, init=False)
 
     @property
     def span(self) -> str:
@@ -47,7 +47,7 @@ class TracedTurn:
 
 @dataclass(slots=True)
 class TracedResponse:
-    """A response. request: None if the LLM is not asked. beside: it is out of band. known: the client was
+    """A response. request: None if the LLM is not asked. known: the client was
     notified of it.
 
     reported: its spans are added. played: its playout is over.
@@ -57,7 +57,7 @@ class TracedResponse:
     began_us: int
     request: Generation | None
     preemptive: bool
-    beside: bool = False
+    out_of_band: bool = False
     known: bool = field(default=False, init=False)
     usage: Usage = field(default_factory=Usage, init=False)
     finish_reason: str = field(default="", init=False)
@@ -80,11 +80,11 @@ class TurnSpans:
     def add_turn(self, turn: TracedTurn) -> None:
         """Add the span of a turn, and of its recognition if it was spoken."""
         if turn.spoken:
-            told = operation_attributes("speech_to_text", self._made_with.recognizer)
+            attributes = operation_attributes("speech_to_text", self._made_with.recognizer)
             until_us = turn.ended_us if turn.settled_us is None else turn.settled_us
             key, failure = f"stt {turn.key}", turn.failure
-            self._spans.add("speech_to_text", key, turn.span, turn.began_us, until_us, told, failure)
-        about: Attributes = {"voiceagent.turn.id": turn.key, **turn.told}
+            self._spans.add("speech_to_text", key, turn.span, turn.began_us, until_us, attributes, failure)
+        about: Attributes = {"voiceagent.turn.id": turn.key, **turn.attributes}
         self._spans.add("turn", turn.span, CALL, turn.began_us, turn.ended_us, about)
 
     def add_chat(self, response_id: str, response: TracedResponse, moments: Moments, now_us: int) -> None:
@@ -92,28 +92,30 @@ class TurnSpans:
         if response.request is None:
             return
         began_us = moments.get("llm_request", response.began_us)
-        told = chat_attributes(self._made_with, response.request, response.usage, response.finish_reason)
+        attributes = chat_attributes(
+            self._made_with, response.request, response.usage, response.finish_reason
+        )
         if "first_token" in moments:
-            told["gen_ai.response.time_to_first_chunk"] = (moments["first_token"] - began_us) / 1e6
+            attributes["gen_ai.response.time_to_first_chunk"] = (moments["first_token"] - began_us) / 1e6
         used = "used" if response.known else "wasted"
-        told["voiceagent.llm.preemptive"] = used if response.preemptive else "no"
+        attributes["voiceagent.llm.preemptive"] = used if response.preemptive else "no"
         if self._content:
-            told[f"{CONTENT}written"] = response.written
+            attributes[f"{CONTENT}written"] = response.written
         name = f"chat {self._made_with.model}".strip()
         error = response.failure if response.failure in ("llm", "limits") else ""
         until_us = moments.get("text_complete", now_us)
-        self._spans.add(name, response_id, response.turn.span, began_us, until_us, told, error)
+        self._spans.add(name, response_id, response.turn.span, began_us, until_us, attributes, error)
 
     def add_speech(self, response_id: str, response: TracedResponse, moments: Moments, now_us: int) -> None:
         """Add the span of the speech synthesis, if there was any."""
         began_us = moments.get("first_fragment", response.began_us)
         if response.sounded_us is None and response.failure != "synthesizer":
             return
-        told = operation_attributes("text_to_speech", self._made_with.synthesizer)
-        told["voiceagent.speech.length_s"] = response.samples / self._made_with.rate_hz
+        attributes = operation_attributes("text_to_speech", self._made_with.synthesizer)
+        attributes["voiceagent.speech.length_s"] = response.samples / self._made_with.rate_hz
         if "first_sound" in moments:
-            told["voiceagent.speech.time_to_first_sound_s"] = (moments["first_sound"] - began_us) / 1e6
+            attributes["voiceagent.speech.time_to_first_sound_s"] = (moments["first_sound"] - began_us) / 1e6
         error = "synthesizer" if response.failure == "synthesizer" else ""
         until_us = now_us if response.sounded_us is None else response.sounded_us
         key, parent_key = f"tts {response_id}", response.turn.span
-        self._spans.add("text_to_speech", key, parent_key, began_us, until_us, told, error)
+        self._spans.add("text_to_speech", key, parent_key, began_us, until_us, attributes, error)

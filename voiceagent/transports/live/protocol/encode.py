@@ -79,7 +79,7 @@ class Encoder:
     def _response(self, notification: notify.Notification, now_ms: int) -> list[Event]:
         unix_s = round(self._started_at + now_ms / 1000)
         match notification:
-            case notify.NotifyResponseStarted(response_id, in_conversation=True, beside=False):
+            case notify.NotifyResponseStarted(response_id, in_conversation=True, out_of_band=False):
                 # a filler is no continuation
                 return self._numbered(self.delegations.on_response_started(response_id, unix_s))
             case notify.NotifyResponseText(item_id=item_id, text=text):
@@ -88,7 +88,7 @@ class Encoder:
                 return self._numbered(self.delegations.on_text(notification))
             case notify.NotifyToolCall():
                 return self._numbered(self.delegations.on_tool_call(notification, now_ms, unix_s))
-            case notify.NotifyResponseEnded(status=status, beside=False):
+            case notify.NotifyResponseEnded(status=status, out_of_band=False):
                 cut = status == "cancelled"
                 played = self._output.on_cut(self._played(), now_ms) if cut else self._output.on_sent(now_ms)
                 events = self._transcript(_OUTPUT, played)

@@ -28,10 +28,10 @@ from voiceagent.transports.realtime.protocol.mcp_tools import to_servers
 from voiceagent.transports.realtime.protocol.session_settings import (
     check_names,
     check_tool_choice,
-    show_tool_choice,
     to_tools,
     voice_name,
 )
+from voiceagent.transports.realtime.protocol.shown_session import show_tool_choice
 
 DELEGATE = Tool(
     "delegate",

@@ -41,11 +41,11 @@ from voiceagent.transports.realtime.protocol.session_settings import (
     check_names,
     check_tool_choice,
     merge,
-    show_format,
     to_format,
     to_tools,
     voice_name,
 )
+from voiceagent.transports.realtime.protocol.shown_session import show_format
 from voiceagent.validation.shorten import shorten
 
 

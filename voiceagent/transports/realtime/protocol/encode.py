@@ -20,7 +20,7 @@ from voiceagent.conversation.latency import TurnReport, as_json
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.items import from_item
 from voiceagent.transports.realtime.protocol.response import Response, ServerEvent
-from voiceagent.transports.realtime.protocol.session_settings import show_session
+from voiceagent.transports.realtime.protocol.shown_session import show_session
 from voiceagent.transports.realtime.protocol.transcription import logprobs_of
 
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"

@@ -20,7 +20,7 @@ from voiceagent.conversation.notifications import (
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.errors import public_reason
 from voiceagent.transports.realtime.protocol.items import from_item
-from voiceagent.transports.realtime.protocol.session_settings import show_format, show_voice
+from voiceagent.transports.realtime.protocol.shown_session import show_format, show_voice
 
 ServerEvent = dict[str, Any]
 """A server event; the encoder adds `event_id`."""

@@ -54,7 +54,7 @@ def test_a_turn_that_an_upstream_hears_begins_with_the_callers_voice():
         notify.NotifyTranscript("item_1", "is there a pool", True),
     ]
     for after_s, command in enumerate(told, 1):
-        event = call_events.EventHandled(ev.UpstreamTold("told"), 9.0 + after_s, (), [command])
+        event = call_events.EventHandled(ev.UpstreamEvent("told"), 9.0 + after_s, (), [command])
         trace.on_event(event, 100.0 + after_s)
     trace.on_event(call_events.CallEnded("the caller hung up", ()), 110.0)
     made = {span.name: span for span in spans.drain()}

@@ -96,4 +96,4 @@ def test_any_call_is_lawful_on_the_wire(call: CallSettings, script: list[tuple[s
             sound = encoder.encode_audio(command.response_id, np.zeros(480, np.int16))
             assert sound is not None, "sound came before its words"
             order.take(proved(json.loads(sound)))
-    assert set(order.open) <= world.live() | world.beside, "a response ended, its response did not"
+    assert set(order.open) <= world.live() | world.out_of_band, "a response ended, its response did not"

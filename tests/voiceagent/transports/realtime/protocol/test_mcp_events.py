@@ -29,7 +29,7 @@ from voiceagent.conversation.notifications import Notification
 from voiceagent.transports.realtime.protocol.decode import Decoder
 from voiceagent.transports.realtime.protocol.encode import Encoder
 from voiceagent.transports.realtime.protocol.errors import RequestError
-from voiceagent.transports.realtime.protocol.session_settings import show_session
+from voiceagent.transports.realtime.protocol.shown_session import show_session
 
 SCHEMA = {"type": "object", "properties": {"what": {"type": "string"}}}
 LOOK = ListedTool("look", "Looks something up.", SCHEMA, read_only=True)

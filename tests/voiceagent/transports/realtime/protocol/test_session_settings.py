@@ -15,7 +15,8 @@ from session_updates import OPERATOR, WEATHER, detection, input_, output, update
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.transports.realtime.protocol.session_settings import FORMATS, merge_given, show_session
+from voiceagent.transports.realtime.protocol.session_settings import FORMATS, merge_given
+from voiceagent.transports.realtime.protocol.shown_session import show_session
 
 SHOP = {"type": "mcp", "server_label": "shop", "server_url": "https://shop.example/mcp"}
 

@@ -9,7 +9,7 @@ from call_settings import call_settings
 from session_updates import updated
 
 from voiceagent.transports.realtime.protocol.errors import RequestError
-from voiceagent.transports.realtime.protocol.session_settings import show_session
+from voiceagent.transports.realtime.protocol.shown_session import show_session
 
 PROMPTS = {
     "pmpt_hotel": {"1": "Old.", "2": "You are the clerk of {{hotel}} in {{ city }}. {{hotel}} has a pool."},

@@ -17,7 +17,8 @@ from voiceagent.transports.realtime.protocol import client_events, transcription
 from voiceagent.transports.realtime.protocol.decode import Decoder
 from voiceagent.transports.realtime.protocol.encode import Encoder
 from voiceagent.transports.realtime.protocol.errors import RequestError
-from voiceagent.transports.realtime.protocol.session_settings import merge_given, show_session
+from voiceagent.transports.realtime.protocol.session_settings import merge_given
+from voiceagent.transports.realtime.protocol.shown_session import show_session
 
 TRANSCRIBES = call_settings().as_transcription()
 
