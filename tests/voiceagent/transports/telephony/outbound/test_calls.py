@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,7 +11,18 @@ from typing import Any
 import pytest
 from outbound_server import OWN, TO, OutboundServer, outbound_server
 from phone_caller import calling
-from simulated_carriers import PLACING, PUBLIC_URL, Asterisk, SimulatedCarrier, Webhook, running
+from simulated_carriers import (
+    PLACING,
+    PUBLIC_URL,
+    Asterisk,
+    Plivo,
+    SimulatedCarrier,
+    Twilio,
+    Webhook,
+    running,
+)
+
+from voiceagent.transports.telephony.outbound import store
 
 ORDER = {"to": TO, "agent": "orders", "reason": "the order is ready", "parameters": {"order": "17"}}
 
@@ -91,6 +103,42 @@ async def test_a_request_that_the_provider_refuses_fails_with_its_reason(server:
     assert "no permission" in call["cause"]
 
 
+async def test_a_provider_that_fails_may_have_placed_the_call(server: OutboundServer) -> None:
+    """A gateway's 502 does not say whether the request was carried out: the call's reports do."""
+    server.carrier.refuses, server.carrier.refusal = True, "502 Bad Gateway"
+    call = await placed(server)
+    assert call["status"] == "queued"
+    await report(server, "busy")
+    assert (await server.status(call["id"]))["status"] == "busy"
+
+
+@pytest.mark.parametrize("kind", [Twilio, Plivo, Asterisk], ids=lambda kind: kind.name)
+async def test_a_completed_call_was_answered_though_that_is_reported_later(
+    kind: type[SimulatedCarrier], tmp_path: Path
+) -> None:
+    async with running(kind) as carrier, outbound_server(carrier, tmp_path) as server:
+        call = await placed(server)
+        await report(server, "completed")
+        await report(server, "answered")
+        assert (await server.status(call["id"]))["status"] == "completed"
+
+
+async def test_a_report_that_could_not_be_stored_counts_when_it_is_repeated(
+    server: OutboundServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = await placed(server)
+    webhook = server.carrier.event(server.carrier.asked[0], "busy")
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(store, "save", fail)
+        assert (await server.provider.post(webhook)).status_code == 503
+    assert (await server.provider.post(webhook)).is_success
+    assert (await server.status(call["id"]))["status"] == "busy"
+
+
 async def test_a_ringing_call_is_ended_by_its_id(server: OutboundServer) -> None:
     carrier = server.carrier
     call = await placed(server)
@@ -125,6 +173,14 @@ async def test_the_same_idempotency_key_places_one_call(server: OutboundServer) 
     assert len(server.carrier.asked) == 1
     other = await server.post({**ORDER, "reason": "another"}, **{"idempotency-key": "k1"})
     assert other.status_code == 409
+
+
+async def test_an_empty_idempotency_key_is_refused(server: OutboundServer) -> None:
+    """A script whose variable is empty would believe that its repeated request is harmless."""
+    answer = await server.post(ORDER, **{"idempotency-key": ""})
+    assert answer.status_code == 400
+    assert "Idempotency-Key is ''; allowed: 1 to 255 visible" in answer.json()["error"]["message"]
+    assert server.carrier.asked == []
 
 
 async def test_a_call_needs_a_key(server: OutboundServer) -> None:

@@ -87,7 +87,7 @@ class PlivoCarrier:
         cause = " ".join(filter(None, causes)) or status
         line_call = form.get("RequestUUID", [""])[0] or form.get("CallUUID", [""])[0]
         identity = signature(self.token, delivery.url, form, delivery.headers[NONCE_HEADER])
-        return Report(line_call, STATUSES[status], cause, identity)
+        return Report(line_call, STATUSES[status], cause, identity, status == "completed")
 
     def instructions(self, dial: Dial) -> str:
         """Return the XML that connects the call to its stream."""

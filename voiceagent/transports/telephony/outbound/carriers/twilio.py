@@ -83,7 +83,7 @@ class TwilioCarrier:
             raise InvalidReport(f"CallStatus is {status[:40]!r}; allowed: {', '.join(STATUSES)}")
         cause = f"{status} (SIP {sip_code})" if sip_code else status
         identity = signature(self.token, delivery.url, form)
-        return Report(form.get("CallSid", [""])[0], STATUSES[status], cause, identity)
+        return Report(form.get("CallSid", [""])[0], STATUSES[status], cause, identity, status == "completed")
 
     def instructions(self, dial: Dial) -> str:
         """Return "": the request has the TwiML."""
