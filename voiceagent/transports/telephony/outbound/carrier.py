@@ -13,6 +13,8 @@ CONNECT = "connect"
 """Last part of the path of the webhook that asks for instructions when the call is answered."""
 STATUS = "status"
 """Last part of the path of the webhook that reports the status."""
+AGAIN = 3
+"""Times that a provider opens a call's stream again after its loss, if its instructions can say so."""
 
 
 class NotGenuine(Exception):

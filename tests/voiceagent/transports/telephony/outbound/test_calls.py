@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from outbound_server import OWN, TO, OutboundServer, outbound_server
 from phone_caller import calling
@@ -17,10 +20,13 @@ from simulated_carriers import (
     Asterisk,
     Plivo,
     SimulatedCarrier,
+    Telnyx,
     Twilio,
+    Vonage,
     Webhook,
     running,
 )
+from websockets.asyncio.client import connect
 
 from voiceagent.transports.telephony.outbound import store
 
@@ -173,6 +179,58 @@ async def test_the_same_idempotency_key_places_one_call(server: OutboundServer) 
     assert len(server.carrier.asked) == 1
     other = await server.post({**ORDER, "reason": "another"}, **{"idempotency-key": "k1"})
     assert other.status_code == 409
+
+
+@pytest.mark.parametrize("kind", [Twilio, Plivo, Asterisk], ids=lambda kind: kind.name)
+async def test_a_call_goes_on_with_the_stream_that_its_provider_opens_after_a_loss(
+    kind: type[SimulatedCarrier], tmp_path: Path
+) -> None:
+    async with running(kind) as carrier, outbound_server(carrier, tmp_path) as server:
+        call = await placed(server)
+        url = carrier.stream_url(carrier.asked[0], await report(server, "answered"))
+        address, headers = address_of(server, url), carrier.handshake(url)
+        for number in (1, 2, 3):
+            async with connect(address, additional_headers=headers, proxy=None) as stream:
+                for message in carrier.line().start():
+                    await stream.send(message)
+                frame = np.zeros(carrier.line.format.rate_hz // 50, np.int16)
+                await stream.send(carrier.line().sound(frame, 1))
+                async with asyncio.timeout(20):
+                    while not server.calls:  # noqa: ASYNC110
+                        await asyncio.sleep(0.02)
+                    await server.call.until(lambda one, number=number: len(one.heard) >= number)
+                assert (await server.status(call["id"]))["status"] == "answered"
+                stream.transport.abort()
+            await asyncio.sleep(0.2)
+        assert len(server.calls) == 1
+        await report(server, "completed")
+        assert (await server.status(call["id"]))["status"] == "completed"
+
+
+@pytest.mark.parametrize("kind", [Telnyx, Vonage], ids=lambda kind: kind.name)
+async def test_a_lost_stream_ends_the_call_where_the_provider_opens_no_other(
+    kind: type[SimulatedCarrier], tmp_path: Path
+) -> None:
+    async with running(kind) as carrier, outbound_server(carrier, tmp_path) as server:
+        call = await placed(server)
+        url = carrier.stream_url(carrier.asked[0], await report(server, "answered"))
+        async with calling(carrier.line(), address_of(server, url), headers=carrier.handshake(url)) as caller:
+            await caller.until(lambda: server.calls)
+        async with asyncio.timeout(20):
+            while (await server.status(call["id"]))["status"] != "completed":  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("kind", [Twilio, Plivo], ids=lambda kind: kind.name)
+async def test_the_provider_is_told_to_open_the_stream_again(
+    kind: type[SimulatedCarrier], tmp_path: Path
+) -> None:
+    async with running(kind) as carrier, outbound_server(carrier, tmp_path) as server:
+        await placed(server)
+        xml = await report(server, "answered") or carrier.asked[0].fields["Twiml"][0]
+        urls = [one.attrib.get("url") or one.text for one in ElementTree.fromstring(xml).iter("Stream")]
+        assert len(urls) == 4
+        assert len(set(urls)) == 1
 
 
 async def test_an_empty_idempotency_key_is_refused(server: OutboundServer) -> None:

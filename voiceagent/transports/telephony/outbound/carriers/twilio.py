@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, quote
 
 from voiceagent.transports.telephony.control import RestRequest
 from voiceagent.transports.telephony.outbound.carrier import (
+    AGAIN,
     STATUS,
     Delivery,
     Dial,
@@ -56,7 +57,7 @@ class TwilioCarrier:
         form = {
             "To": dial.to,
             "From": dial.caller,
-            "Twiml": connect_twiml(dial.stream_url, {}),
+            "Twiml": connect_twiml(dial.stream_url, {}, again=AGAIN),
             "StatusCallback": f"{dial.url}/{STATUS}",
             "StatusCallbackEvent": EVENTS,
             "StatusCallbackMethod": "POST",
