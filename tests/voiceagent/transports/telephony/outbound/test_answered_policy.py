@@ -85,7 +85,7 @@ def test_a_long_greeting_without_a_question_is_a_recording() -> None:
     assert decided("The lights are blue and the sea is wide, right?", 8.0) == "voicemail"
 
 
-@pytest.mark.parametrize("words", ["Hello.", "Hi.", "Good morning."])
+@pytest.mark.parametrize("words", ["Hello.", "Hi.", "Good morning.", "Thanks.", "Welcome.", "Sorry."])
 def test_a_bare_greeting_decides_with_the_silence_after_it(words: str) -> None:
     """A recording may go on: "Hello. Welcome to the messaging service." """
     greeting = Greeting().on_voice().on_turn(words, 0.5)

@@ -26,9 +26,9 @@ for longer than the silence that ends a turn; and the question mark may be mishe
 
 _BARE_GREETINGS = frozenset(
     ("hello", "hi", "hi there", "hello there", "good morning", "good afternoon", "good evening", "good day")
-)
-"""Short greetings with which recordings begin, too, before a pause: "Hello. Welcome to the messaging
-service." As a question they are a person's.
+) | {"thanks", "thank you", "welcome", "sorry"}
+"""Short words with which recordings begin, too, before a pause: "Hello. Welcome to the messaging service." As
+a question they are a person's.
 """
 
 
