@@ -1,12 +1,13 @@
 """Measure who answered an outbound call by sound: synthetic voices over a telephone, the demo's recognizer.
 
-python tests/bench/who_answered.py ENGINE=VOICE... [--every=2] [--pause=0.7]
+python tests/bench/who_answered.py ENGINE=VOICE... [--greetings=FILE] [--every=2] [--pause=0.7] [--room=0.4]
 
-ENGINE=VOICE is as for `captured_values.py`. The greetings are `tests/support/greetings_later.tsv`, one in
-`--every` of them, each in the next of the voices, at 8 kHz in mu-law, at the pace of real time. Printed are
-the greetings that were taken for another kind, how many were right, and how long after the greeting's end a
-person was known. With `--pause`, in seconds, only machines with two sentences or more are heard, and pause
-for so long between these: synthetic voices pause more briefly than recordings may.
+ENGINE=VOICE is as for `captured_values.py`. The greetings are `tests/support/greetings_later.tsv` or another
+file of its form, one in `--every` of them, each in the next of the voices, at 8 kHz in mu-law, at the pace of
+real time. Printed are the greetings that were taken for another kind, how many were right, and how long after
+the greeting's end a person was known. With `--pause`, in seconds, only machines with two sentences or more
+are heard, and pause for so long between these: synthetic voices pause more briefly than recordings may. With
+`--room`, in seconds of reverberation, every second greeting is said in a room; its end is the voice's.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ from captured_values import build
 from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.resample import resample
+from audio.surroundings import samples_of
 from audio.synthesizers import Synthesizer, speak_with
 from audio.synthesizers.voices import USUAL_SETTINGS
 from llmcore.policies.load_shedding import LoadShedder
+from voiceagent.bench.people.conditions import in_a_room
 from voiceagent.config import default_config
 from voiceagent.config.tables import load
 from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.silent import SilentSynthesizer
 from voiceagent.server.startup import compose
@@ -49,6 +53,8 @@ RATE_HZ = 8_000
 FRAME = 160
 BEFORE_S, AFTER_S = 0.5, 4.0
 MAX_WAIT_S = 1.2
+ROOM_DB = 3.0
+"""Level of the voice over its reverberation: a hand's breadth from a speakerphone."""
 SENTENCE = re.compile(r"(?<=\w[.?!]) ")
 QUIET = 300
 """Loudness under which a sample is silence: the greeting ends with the last louder one."""
@@ -80,13 +86,36 @@ async def said(voice: Synthesizer, words: str, pause_s: float) -> Samples:
     return np.concatenate([part for one in spoken for part in (one, pause)][:-1])
 
 
-async def decided(services: Services, samples: Samples) -> tuple[str, float]:
-    """Return the kind, and the seconds from the greeting's end until it was known; below 0 before it."""
+def rows_of(file: Path) -> list[list[str]]:
+    """Return the kind, the length in seconds and the words of each greeting."""
+    return [line.split("\t") for line in file.read_text().splitlines()[1:]]
+
+
+def in_room(samples: Samples, reverberation_s: float) -> Samples:
+    """Return a greeting as a room and the telephone transmit it, with the room's tail."""
+    heard = in_a_room(samples.astype(np.float64), ROOM_DB, RATE_HZ, reverberation_s)
+    return decode(encode(samples_of(heard), AudioFormat.PCMU), AudioFormat.PCMU)
+
+
+async def decided(services: Services, samples: Samples, voice_s: float) -> tuple[str, float, str]:
+    """Return the kind, the seconds from the voice's end until it was known, below 0 before it, and what was
+    heard until then, each turn with the seconds from the voice's end.
+
+    voice_s: length of the voice, without the room's tail.
+    """
     loop = asyncio.get_running_loop()
     client = PhoneClient("call", TwilioSerializer())
     call = Session("call", services, services.settings, client)
     listener = GreetingListener("call")
-    client.on_other = listener.on_notification
+    heard: list[str] = []
+
+    def on_notification(notification: notify.Notification) -> None:
+        listener.on_notification(notification)
+        match notification:
+            case notify.NotifyTranscript(_, text, True, _):
+                heard.append(f"{text} ({loop.time() - begun_s - BEFORE_S - voice_s:+.2f} s)")
+
+    client.on_other = on_notification
     started = Started("line", AudioFormat.PCMU, AudioFormat.PCMU)
     call.handle(ev.SettingsChanged(phone_settings(call.settings, started)))
     call.begin(greet=False)
@@ -102,13 +131,13 @@ async def decided(services: Services, samples: Samples) -> tuple[str, float]:
         listener.push_audio(frame, RATE_HZ)
         if kind.done():
             break
-    known_s = loop.time() - begun_s - BEFORE_S - len(samples) / RATE_HZ
+    known_s = loop.time() - begun_s - BEFORE_S - voice_s
     listener.close()
     await call.close("measured")
-    return kind.result() or "none" if kind.done() else "none", known_s
+    return kind.result() or "none" if kind.done() else "none", known_s, " ".join(heard)
 
 
-async def main(voices: list[str], every: int, pause_s: float) -> None:
+async def main(voices: list[str], greetings: Path, every: int, pause_s: float, room_s: float) -> None:
     """Print what was wrong, and the counts."""
     engines = Engines(MoonshineRecognizer(), NoLlm(), SilentSynthesizer())  # type: ignore[arg-type]
     await engines.recognizer.start()
@@ -118,15 +147,19 @@ async def main(voices: list[str], every: int, pause_s: float) -> None:
         await synthesizer.start()
     right = person_or_machine = 0
     waits_s: list[float] = []
-    rows = [line.split("\t") for line in GREETINGS.read_text().splitlines()[1::every]]
+    rows = rows_of(greetings)[::every]
     if pause_s:
         rows = [row for row in rows if row[0] != "person" and SENTENCE.search(row[2])]
-    for (kind, _, words), voice, name in zip(rows, cycle(synthesizers), cycle(voices), strict=False):
-        found, known_s = await decided(services, await said(voice, words, pause_s))
+    rooms_s = cycle((0.0, room_s))
+    spoken = zip(rows, cycle(synthesizers), cycle(voices), rooms_s, strict=False)
+    for (kind, _, words), voice, name, reverberation_s in spoken:
+        samples = await said(voice, words, pause_s)
+        heard = in_room(samples, reverberation_s) if reverberation_s else samples
+        found, known_s, words_heard = await decided(services, heard, len(samples) / RATE_HZ)
         right += found == kind
         person_or_machine += (found == "person") == (kind == "person")
         if found != kind:
-            print(f"{kind} -> {found}, {name.partition('=')[0]}: {words}")
+            print(f"{kind} -> {found} {known_s:+.2f} s, {name}: {words} - heard: {words_heard}")
         if kind == found == "person":
             waits_s.append(known_s)
             if known_s > MAX_WAIT_S:
@@ -146,4 +179,6 @@ async def main(voices: list[str], every: int, pause_s: float) -> None:
 if __name__ == "__main__":
     given = [one for one in sys.argv[1:] if not one.startswith("--")]
     options = dict(one.split("=") for one in sys.argv[1:] if one.startswith("--"))
-    asyncio.run(main(given, int(options.get("--every", 1)), float(options.get("--pause", 0))))
+    file = Path(options.get("--greetings", GREETINGS))
+    pause_s, room_s = (float(options.get(name, 0)) for name in ("--pause", "--room"))
+    asyncio.run(main(given, file, int(options.get("--every", 1)), pause_s, room_s))

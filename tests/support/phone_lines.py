@@ -27,12 +27,14 @@ class Command:
 class Provider:
     """A provider. returns_marks: when they were played. drops_sound: at a clear, what was not.
 
-    unordered: whether the caller's sound may come out of order.
+    unordered: whether the caller's sound may come out of order. call_id: the call's id in the stream's start;
+    each leg of a transfer has its own.
     """
 
     format = AudioFormat.PCMU
     returns_marks = drops_sound = True
     unordered = False
+    call_id = ""
 
     def start(self) -> list[Message]:
         raise NotImplementedError
@@ -55,8 +57,10 @@ class Provider:
 
 
 class Twilio(Provider):
+    call_id = twilio_line.CALL
+
     def start(self) -> list[Message]:
-        return [twilio_line.connected(), twilio_line.start()]
+        return [twilio_line.connected(), twilio_line.start(callSid=self.call_id)]
 
     def sound(self, samples: Samples, number: int) -> Message:
         return twilio_line.media(encode(samples, self.format), number)
@@ -76,11 +80,12 @@ class Twilio(Provider):
 class Telnyx(Provider):
     format = AudioFormat.PCMA
     unordered = True
+    call_id = "v2:1"
     STREAM = str(uuid4())
 
     def start(self) -> list[Message]:
         media_format = {"encoding": "PCMA", "sample_rate": 8_000, "channels": 1}
-        start = {"call_control_id": "v2:1", "from": "+1", "to": "+2", "media_format": media_format}
+        start = {"call_control_id": self.call_id, "from": "+1", "to": "+2", "media_format": media_format}
         return ['{"event":"connected","version":"1.0.0"}', self._event("start", start=start)]
 
     def sound(self, samples: Samples, number: int) -> Message:
@@ -104,11 +109,17 @@ class Telnyx(Provider):
 
 class Plivo(Provider):
     format = AudioFormat.PCM_16K
+    call_id = "c1"
     STREAM = str(uuid4())
 
     def start(self) -> list[Message]:
         media_format = {"encoding": "audio/x-l16", "sampleRate": 16_000}
-        start = {"callId": "c1", "streamId": self.STREAM, "accountId": "MA1", "mediaFormat": media_format}
+        start = {
+            "callId": self.call_id,
+            "streamId": self.STREAM,
+            "accountId": "MA1",
+            "mediaFormat": media_format,
+        }
         return [json.dumps({"event": "start", "start": start})]
 
     def sound(self, samples: Samples, number: int) -> Message:
@@ -142,7 +153,10 @@ class Vonage(Provider):
     format = AudioFormat.PCM_16K
 
     def start(self) -> list[Message]:
-        return ['{"event":"websocket:connected","content-type":"audio/l16;rate=16000","room":"12"}']
+        start = {"event": "websocket:connected", "content-type": "audio/l16;rate=16000", "room": "12"}
+        if self.call_id:  # only where the NCCO passes it on
+            start["call_uuid"] = self.call_id
+        return [json.dumps(start)]
 
     def sound(self, samples: Samples, number: int) -> Message:
         return encode(samples, self.format)

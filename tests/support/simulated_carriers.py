@@ -60,7 +60,9 @@ class Asked:
 
 
 class SimulatedCarrier:
-    """A provider. refuses: its API answers 403, or does so after `accepts` requests. asked: all requests."""
+    """A provider. refuses: its API answers with `refusal`, or does so after `accepts` requests. asked: all
+    requests.
+    """
 
     name: ClassVar[str]
     line: ClassVar[type[phone_lines.Provider]]
@@ -68,6 +70,7 @@ class SimulatedCarrier:
 
     def __init__(self) -> None:
         self.refuses = False
+        self.refusal = "403 Forbidden"
         self.accepts = math.inf
         self.asked: list[Asked] = []
         self.api_url = "https://api.example"
@@ -101,7 +104,7 @@ class SimulatedCarrier:
         line_call = f"line-{uuid4().hex}"
         self.asked.append(Asked(*head[0].split()[:2], headers, fields, line_call))
         refuses = self.refuses or len(self.asked) > self.accepts
-        status = "403 Forbidden" if refuses else "201 Created"
+        status = self.refusal if refuses else "201 Created"
         answer = json.dumps({"message": "no permission"} if refuses else self.answer(line_call))
         writer.write(
             f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(answer)}\r\n"

@@ -166,7 +166,7 @@ class AsteriskConfig(ProviderConfig):
             return AsteriskControl(self.ari_url, (self.ari_user, ari_password), started.call_id)
 
         trust = None if password is None else trusts
-        return PhoneLine(AsteriskSerializer, control, trust, inband_keys=True)
+        return PhoneLine(AsteriskSerializer, control, trust, inband_keys=True, reopens_streams=True)
 
 
 def has_password(password: str, headers: Mapping[str, str]) -> bool:

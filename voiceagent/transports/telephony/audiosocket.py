@@ -44,6 +44,8 @@ from voiceagent.validation.section import Section
 FORMAT = AudioFormat.PCM_8K
 HEAD_BYTES = 3
 HANG_UP, IDENTITY, DTMF, SOUND, ERROR = 0x00, 0x01, 0x03, 0x10, 0xFF
+OTHER_SOUND = range(0x11, 0x19)
+"""Kinds of audio at 12 to 192 kHz, which Asterisk sends where a channel was dialled with such a codec."""
 
 
 class AudioSocketSerializer:
@@ -68,7 +70,10 @@ class AudioSocketSerializer:
             case _ if kind == DTMF:
                 return _key(body)
             case _ if kind == ERROR:
-                raise ProtocolError(f"Asterisk reports error {body.hex()}")
+                raise ProtocolError(f"Asterisk reports error {body.hex() or 'without a code'}")
+            case _ if kind in OTHER_SOUND:
+                allowed = "0x10, 16-bit linear at 8 kHz (codec slin)"
+                raise ProtocolError(f"audio has the kind {kind:#04x}; allowed: {allowed}")
             case _:
                 return Unknown(f"{kind:#04x}")
 

@@ -90,7 +90,8 @@ async def send_for_json(request: RestRequest) -> Any:
         raise ControlError(reason, refused=isinstance(error, _NOT_SENT)) from error
     if not answer.is_success:
         why = " ".join(answer.text.split())[:200]
-        raise ControlError(f"{request.method} {request.url}: HTTP {answer.status_code}: {why}")
+        reason = f"{request.method} {request.url}: HTTP {answer.status_code}: {why}"
+        raise ControlError(reason, refused=not answer.is_server_error)  # a proxy's 502 tells nothing
     try:
         return answer.json()
     except ValueError:

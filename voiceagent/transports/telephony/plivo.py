@@ -308,4 +308,4 @@ class PlivoConfig(ProviderConfig):
             Webhook("Plivo", settings.public_url, signed, answer).route(path)
             for path, answer in answers.items()
         )
-        return PhoneLine(PlivoSerializer, control, trusts, tuple(webhooks))
+        return PhoneLine(PlivoSerializer, control, trusts, tuple(webhooks), reopens_streams=True)

@@ -58,7 +58,8 @@ class Placement:
 class PhoneLine:
     """A telephony provider over WebSocket. trusts: authenticates handshakes; None accepts all except those of
     other sites' pages. number_webhook: suffix of the stream's path that makes the URL of the number's
-    webhook, "" for none. inband_keys: keys may come as tones only.
+    webhook, "" for none. inband_keys: keys may come as tones only. reopens_streams: the provider opens
+    another stream for an outbound call that lost its own.
     """
 
     new_serializer: Callable[[], Serializer]
@@ -67,6 +68,7 @@ class PhoneLine:
     webhooks: tuple[BaseRoute, ...] = ()
     number_webhook: str = ""
     inband_keys: bool = False
+    reopens_streams: bool = False
 
 
 @dataclass(frozen=True, slots=True)

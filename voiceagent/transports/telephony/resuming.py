@@ -61,14 +61,27 @@ class Continuable(Protocol):
 
 class PhoneStream(ReplaceableWire[Message]):
     """The stream of one call, which another one may replace. It waits until the call ends, at the latest
-    after `limits.max_phone_idle_s`. Messages to a lost stream are dropped.
+    after `limits.max_phone_idle_s`. Messages to a lost stream are dropped. only_lost: another one may replace
+    it only once it is lost.
     """
 
-    def __init__(self, wire: Wire[Message], call: Call, new_serializer: Callable[[], Serializer]) -> None:
+    def __init__(
+        self,
+        wire: Wire[Message],
+        call: Call,
+        new_serializer: Callable[[], Serializer],
+        only_lost: bool = False,
+    ) -> None:
         super().__init__(wire, None, partial(call.pause_output, True), partial(call.pause_output, False))
         self._new_serializer = new_serializer
+        self._only_lost = only_lost
         self.phone_call: Continuable | None = None
         """Call that a new stream continues."""
+
+    @property
+    def may_be_replaced(self) -> bool:
+        """True if another stream may continue the call now."""
+        return not (self._only_lost and self._connected.is_set())
 
     async def send(self, message: Message) -> None:
         """Send a message, or drop it if the stream is lost: the next one does not know it."""
@@ -130,14 +143,18 @@ class PhoneStreams:
                 del self._streams[name]
 
     def has(self, name: str) -> bool:
-        """Return True if the call of this name is in this process."""
-        return name in self._streams
+        """Return True if the call of this name is in this process, and another stream may continue it."""
+        return self._find(name) is not None
+
+    def _find(self, name: str) -> PhoneStream | None:
+        stream = self._streams.get(name)
+        return stream if stream is not None and stream.may_be_replaced else None
 
     async def resume(self, wire: WebSocketWire, name: str) -> bool:
         """Continue the call of this name with a new connection, until it is no longer used. Return False,
-        with the connection untouched, if no process has such a call.
+        with the connection untouched, if no process has such a call that it may continue.
         """
-        if (stream := self._streams.get(name)) is not None:
+        if (stream := self._find(name)) is not None:
             await stream.carry(wire)
             return True
         accepted = asyncio.Event()
@@ -159,7 +176,7 @@ class PhoneStreams:
 
     async def serve_stream(self, name: str, messages: AsyncIterator[FromClient]) -> AsyncGenerator[Any, None]:
         """Continue a call of this process with a connection of another one."""
-        stream = self._streams.get(name)
+        stream = self._find(name)
         if stream is None:
             return
         async with aclosing(serve_relayed(messages, stream.carry, "phone stream")) as values:

@@ -121,16 +121,20 @@ def is_genuine(token: str, url: str, form: Mapping[str, Sequence[str]], headers:
     return any([hmac.compare_digest(given.encode(), one.encode()) for one in expected])
 
 
-def connect_twiml(stream_url: str, parameters: Mapping[str, str], then: str | None = None) -> str:
+def connect_twiml(
+    stream_url: str, parameters: Mapping[str, str], then: str | None = None, again: int = 0
+) -> str:
     """Return TwiML that connects a call to a stream. parameters: returned in the stream's `customParameters`.
-    then: URL requested if the stream has ended or failed and the call continues; None ends the call.
+    then: URL requested if the stream has ended or failed and the call continues; None ends the call. again:
+    times that the stream is opened again in that case, one second later.
     """
     given = "".join(
         f"<Parameter name={quoteattr(name)} value={quoteattr(value)}/>" for name, value in parameters.items()
     )
     connect = f"<Connect><Stream url={quoteattr(stream_url)}>{given}</Stream></Connect>"
-    again = "" if then is None else f'<Redirect method="POST">{escape(then)}</Redirect>'
-    return f'<?xml version="1.0" encoding="UTF-8"?><Response>{connect}{again}</Response>'
+    connects = '<Pause length="1"/>'.join([connect] * (1 + again))
+    redirect = "" if then is None else f'<Redirect method="POST">{escape(then)}</Redirect>'
+    return f'<?xml version="1.0" encoding="UTF-8"?><Response>{connects}{redirect}</Response>'
 
 
 def hang_up_request(api_url: str, account_id: str, call_id: str, token: str) -> RestRequest:
@@ -230,7 +234,7 @@ class TwilioConfig(ProviderConfig):
             return signed(url, {}, headers)
 
         voice = Webhook("Twilio", settings.public_url, signed, answer, placement.check_agent)
-        return PhoneLine(TwilioSerializer, control, trusts, _routes(voice), VOICE)
+        return PhoneLine(TwilioSerializer, control, trusts, _routes(voice), VOICE, reopens_streams=True)
 
 
 def _routes(voice: Webhook) -> tuple[BaseRoute, ...]:

@@ -98,9 +98,13 @@ class TelephonyEndpoint:
 
     async def _serve_outbound(self, websocket: WebSocket, call_id: str) -> None:
         why = self._refusal_reason(websocket)
+        name = f"{self._options.provider}/outbound/{call_id}" if self._line.reopens_streams else ""
         call = None
         if why is None and self._dialer is not None:
             call = await self._dialer.connect(call_id, self._options.provider)
+        resumes = why is None and call is None and name != ""
+        if resumes and await self._streams.resume(WebSocketWire(websocket), name):
+            return
         if call is None or self._dialer is None:
             why = why or f"no outbound call {call_id[:80]} waits for its stream"
             await self._refuse(websocket, why)
@@ -109,8 +113,9 @@ class TelephonyEndpoint:
         options = replace(self._options, outbound=outbound)
         if call.joins:
             options = replace(options, tools=False, briefing=Briefing(self._dialer, call))
+            name = ""
         try:
-            await self._serve_call(websocket, call_id, agent_parameters(call), options)
+            await self._serve_call(websocket, call_id, agent_parameters(call), options, name)
         finally:
             await self._dialer.end_stream(call_id)
 
@@ -135,7 +140,8 @@ class TelephonyEndpoint:
             return
         call.join_trace(websocket.headers.get("traceparent", ""))
         wire = WebSocketWire(websocket)
-        stream = PhoneStream(wire, call, self._line.new_serializer) if name else None
+        outbound = options.outbound is not None
+        stream = PhoneStream(wire, call, self._line.new_serializer, outbound) if name else None
         connection: Connection[Message] = Connection(
             stream or wire, client.outbox, call, 1000, self._limits, self._limits.max_phone_idle_s
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -12,6 +13,8 @@ from voiceagent.validation.shorten import shorten
 
 ShortText = Annotated[str, Field(max_length=200)]
 Body = TypeVar("Body", bound=BaseModel)
+KEY = re.compile(r"[!-~]{1,255}")
+"""An idempotency key: visible ASCII."""
 
 
 class CallBody(BaseModel):
@@ -24,6 +27,17 @@ class CallBody(BaseModel):
     reason: Annotated[str, Field(max_length=1_000)] = ""
     provider: ShortText = ""
     parameters: Annotated[dict[ShortText, ShortText], Field(max_length=32)] = {}
+
+
+def idempotency_key(request: Request) -> str:
+    """Return the request's idempotency key, "" without one. Raise DialRefused for an empty one, which would
+    protect from nothing.
+    """
+    key = request.headers.get("idempotency-key")
+    if key is not None and KEY.fullmatch(key) is None:
+        message = f"Idempotency-Key is {shorten(key)}; allowed: 1 to 255 visible ASCII characters"
+        raise DialRefused("invalid_value", message, 400)
+    return key or ""
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
@@ -47,5 +61,6 @@ async def read_model(request: Request, model: type[Body], max_bytes: int) -> Bod
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the body"
-        message = f"{place} is {shorten(first['input'])}: {first['msg']}"
+        wrong = f"{shorten(first['input'])}: {first['msg']}"
+        message = f"{place} is {'missing' if first['type'] == 'missing' else wrong}"
         raise DialRefused("invalid_value", message, 400) from error

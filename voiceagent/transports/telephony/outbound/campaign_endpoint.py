@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import time
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from voiceagent.transports.telephony.outbound.bodies import CallBody, read_model
-from voiceagent.transports.telephony.outbound.campaigns import Campaigns
+from voiceagent.transports.telephony.outbound.bodies import CallBody, idempotency_key, read_model
+from voiceagent.transports.telephony.outbound.campaigns import TICK_S, Campaigns
 from voiceagent.transports.telephony.outbound.dialer import DialOrder
 from voiceagent.transports.telephony.outbound.policies.campaign import CallingHours, Campaign, Pacing
 from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
@@ -21,16 +22,27 @@ MAX_BODY_BYTES = 1_048_576
 MAX_CALLS = 1_000
 """Calls of one campaign. Each change writes the whole campaign; larger lists are several campaigns."""
 
+_TIME = re.compile(r"\d\d:\d\d(:\d\d)?", re.ASCII)
+
+
+def _time_of_day(given: object) -> time:
+    try:
+        if isinstance(given, str) and _TIME.fullmatch(given):
+            return time.fromisoformat(given)
+    except ValueError:
+        pass
+    raise PydanticCustomError("time_of_day", "no time of day; allowed: 00:00 to 23:59, such as 09:00")
+
 
 _Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
 class _HoursBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     timezone: Annotated[str, Field(max_length=64)]
-    begin: time
-    end: time
+    begin: Annotated[time, BeforeValidator(_time_of_day)]
+    end: Annotated[time, BeforeValidator(_time_of_day)]
     days: Annotated[list[_Day], Field(min_length=1)] = ["mon", "tue", "wed", "thu", "fri"]
 
     @field_validator("timezone")
@@ -47,19 +59,21 @@ class _HoursBody(BaseModel):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        if self.begin.tzinfo or self.end.tzinfo or self.begin >= self.end:
-            raise PydanticCustomError("hours", "begin must be before end, both as HH:MM without a zone")
+        if self.begin >= self.end:
+            raise PydanticCustomError(
+                "hours", "end is not after begin; allowed: hours of one day, in the zone of the people called"
+            )
         return self
 
 
 class _CampaignBody(BaseModel):
     """The body of `POST /v1/campaigns`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     calls: Annotated[list[CallBody], Field(min_length=1, max_length=MAX_CALLS)]
     hours: _HoursBody
-    calls_per_minute: Annotated[float, Field(gt=0, le=600)] = 6.0
+    calls_per_minute: Annotated[float, Field(gt=0, le=60.0 / TICK_S)] = 6.0
     at_once: Annotated[int, Field(ge=1, le=1_000)] = 1
     attempts: Annotated[int, Field(ge=1, le=20)] = 3
     retry_s: Annotated[float, Field(ge=60, le=604_800)] = 1_800.0
@@ -75,7 +89,7 @@ async def add_campaign(request: Request, campaigns: Campaigns) -> Response:
     """Answer `POST /v1/campaigns`. Raise DialRefused, CallRefused, OSError."""
     body = await read_model(request, _CampaignBody, MAX_BODY_BYTES)
     orders = [DialOrder(**call.model_dump()) for call in body.calls]
-    campaign = await campaigns.add(orders, body.pacing())
+    campaign = await campaigns.add(orders, body.pacing(), idempotency_key(request))
     headers = {"location": f"/v1/campaigns/{campaign.campaign_id}"}
     return JSONResponse(campaign.to_json(), 201, headers)
 

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from hashlib import sha256
 
 import structlog
 
@@ -27,7 +28,7 @@ from voiceagent.transports.telephony.outbound.policies.campaign import (
 )
 from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
 from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
-from voiceagent.transports.telephony.outbound.store import find_call, insert, rates
+from voiceagent.transports.telephony.outbound.store import find_call, insert, rates, running_numbers
 
 log = structlog.get_logger()
 
@@ -45,17 +46,33 @@ class Campaigns:
         self._store = dialer.store
         self._dialing: set[asyncio.Task[OutboundCall]] = set()
 
-    async def add(self, orders: Sequence[DialOrder], pacing: Pacing) -> Campaign:
-        """Add a campaign that calls these people. Raise DialRefused, CallRefused, OSError."""
-        for order in orders:
-            self._dialer.new_call(order)
+    async def add(self, orders: Sequence[DialOrder], pacing: Pacing, key: str = "") -> Campaign:
+        """Add a campaign that calls these people, and return it, or the one that was added with the same
+        idempotency key. key: "" for none. Raise DialRefused, CallRefused, OSError.
+        """
+        self._check(orders)
         entries = tuple(
             Entry(order.to, order.agent, order.reason, order.provider, order.parameters) for order in orders
         )
-        campaign = Campaign(new_id("camp"), pacing, entries)
-        await asyncio.to_thread(self._save_new, campaign)
+        request = sha256(_to_text(Campaign("", pacing, entries)).encode()).hexdigest()
+        campaign = Campaign(_id_of_key(key) if key else new_id("camp"), pacing, entries, request=request)
+        earlier = await asyncio.to_thread(self._save_new, campaign)
+        if earlier is not None:
+            return _repeated(earlier, campaign)
         log.info("campaign_added", campaign=campaign.campaign_id, calls=len(entries))
         return campaign
+
+    def _check(self, orders: Sequence[DialOrder]) -> None:
+        """Raise DialRefused or CallRefused for a call that cannot be placed, or a number that comes twice."""
+        first: dict[str, int] = {}
+        for index, order in enumerate(orders):
+            try:
+                self._dialer.new_call(order)
+            except DialRefused as refused:
+                raise DialRefused(refused.code, f"calls.{index}.{refused}", refused.status) from refused
+            if first.setdefault(order.to, index) != index:
+                message = f"calls.{index}.to is {order.to}, as is calls.{first[order.to]}.to"
+                raise DialRefused("invalid_value", f"{message}; allowed: each number once", 400)
 
     async def find(self, campaign_id: str) -> Campaign | None:
         """Return a campaign, None if there is none with this id. Raise OSError."""
@@ -108,7 +125,7 @@ class Campaigns:
         self, campaign: Campaign, database: sqlite3.Connection, now_s: float
     ) -> tuple[Campaign, OutboundCall | None]:
         """Insert the call that is due, if any. Return the campaign and the call."""
-        index = campaign.next_call(now_s)
+        index = campaign.next_call(now_s, running_numbers(database))
         if index is None or self._dialer.table.limits.wait_s(*rates(database, now_s), now_s) > 0:
             return campaign, None
         entry = campaign.entries[index]
@@ -121,21 +138,44 @@ class Campaigns:
         insert(database, call, "", campaign.campaign_id)
         return campaign.with_call(index, call.call_id, now_s), call
 
-    def _save_new(self, campaign: Campaign) -> None:
+    def _save_new(self, campaign: Campaign) -> Campaign | None:
+        """Save a new campaign. Return the one that is there with its id, which is kept."""
         with self._store.transaction() as database:
+            earlier = _find(database, campaign.campaign_id)
+            if earlier is not None:
+                return earlier
             row = (campaign.campaign_id, campaign.is_over, self._dialer.clock(), _to_text(campaign))
             database.execute("INSERT INTO campaigns VALUES (?, ?, ?, ?)", row)
+            return None
 
     def _change(self, campaign_id: str, change: Callable[[Campaign], Campaign]) -> Campaign | None:
         with self._store.transaction() as database:
-            row = database.execute(
-                "SELECT document FROM campaigns WHERE campaign_id = ?", (campaign_id,)
-            ).fetchone()
-            if row is None:
+            before = _find(database, campaign_id)
+            if before is None:
                 return None
-            campaign = change(to_campaign(json.loads(row[0])))
-            _save(database, campaign, self._dialer.clock())
+            campaign = change(before)
+            if campaign != before:
+                _save(database, campaign, self._dialer.clock())
             return campaign
+
+
+def _id_of_key(key: str) -> str:
+    """Return the id of the campaign with an idempotency key."""
+    return f"camp_{sha256(key.encode()).hexdigest()[:20]}"
+
+
+def _repeated(earlier: Campaign, campaign: Campaign) -> Campaign:
+    """Return the earlier campaign with the same key. Raise DialRefused if the requests differ."""
+    if earlier.request != campaign.request:
+        message = f"the key belongs to another request, that of {earlier.campaign_id}; use a new key"
+        raise DialRefused("idempotency_key_reused", message, 409)
+    return earlier
+
+
+def _find(database: sqlite3.Connection, campaign_id: str) -> Campaign | None:
+    """Return the campaign with this id, within a transaction."""
+    row = database.execute("SELECT document FROM campaigns WHERE campaign_id = ?", (campaign_id,)).fetchone()
+    return None if row is None else to_campaign(json.loads(row[0]))
 
 
 def _with_ended_calls(campaign: Campaign, database: sqlite3.Connection, now_s: float) -> Campaign:

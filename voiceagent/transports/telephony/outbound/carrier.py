@@ -13,6 +13,8 @@ CONNECT = "connect"
 """Last part of the path of the webhook that asks for instructions when the call is answered."""
 STATUS = "status"
 """Last part of the path of the webhook that reports the status."""
+AGAIN = 3
+"""Times that a provider opens a call's stream again after its loss, if its instructions can say so."""
 
 
 class NotGenuine(Exception):
@@ -54,13 +56,14 @@ class Delivery:
 class Report:
     """The content of a webhook. line_call: the provider's id of the call. status: None if it reports
     something else. identity: the same in every replay, however URL and headers are written: made of what the
-    signature covers, not of what was received.
+    signature covers, not of what was received. answered: a call that is over was answered before.
     """
 
     line_call: str
     status: Status | None
     cause: str
     identity: str
+    answered: bool = False
 
 
 class Carrier(Protocol):

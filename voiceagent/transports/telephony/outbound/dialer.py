@@ -14,7 +14,7 @@ import structlog
 from voiceagent.session.call import new_id
 from voiceagent.telemetry.log import Personal
 from voiceagent.transports.telephony.control import ControlError, send
-from voiceagent.transports.telephony.outbound.carrier import Carrier, Delivery, Dial, NotGenuine
+from voiceagent.transports.telephony.outbound.carrier import Carrier, Delivery, Dial, NotGenuine, Report
 from voiceagent.transports.telephony.outbound.config import OutboundConfig
 from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
 from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
@@ -171,15 +171,13 @@ class Dialer:
         if call.line_call and report.line_call != call.line_call:
             raise NotGenuine(f"it is about the call {report.line_call[:80]}, not {call.line_call}")
         digest = sha256(f"{provider} {report.identity}".encode()).hexdigest()
-        if not await asyncio.to_thread(self.store.note_signature, digest, self.clock()):
+        now_s = self.clock()
+        changed = await asyncio.to_thread(
+            self.store.change_once, call_id, digest, now_s, lambda one: _after(report, one, now_s)
+        )
+        if changed is None:
             raise NotGenuine("it was received before")
-
-        def bind(one: OutboundCall) -> OutboundCall:
-            return replace(one, line_call=one.line_call or report.line_call)
-
-        await asyncio.to_thread(self.store.change, call_id, bind)
-        if report.status is not None:
-            await self._report(call_id, report.status, report.cause)
+        self._publish_change(*changed)
         return carrier.instructions(self._dial_of(call))
 
     async def connect(self, call_id: str, provider: str) -> OutboundCall | None:
@@ -255,3 +253,11 @@ class Dialer:
     def _publish_change(self, before: OutboundCall | None, after: OutboundCall | None) -> None:
         if before is not None and after is not None and before.status is not after.status:
             self.publish(after)
+
+
+def _after(report: Report, call: OutboundCall, now_s: float) -> OutboundCall:
+    """Return a call after a webhook's report."""
+    call = replace(call, line_call=call.line_call or report.line_call)
+    if report.answered:  # the report of the answer may come later, or never
+        call = call.apply_report(Status.ANSWERED, report.cause, now_s)
+    return call if report.status is None else call.apply_report(report.status, report.cause, now_s)

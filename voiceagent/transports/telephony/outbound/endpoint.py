@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from math import ceil
 from typing import Any
@@ -15,7 +14,12 @@ from starlette.routing import BaseRoute, Route
 from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused
-from voiceagent.transports.telephony.outbound.bodies import CallBody, read_body, read_model
+from voiceagent.transports.telephony.outbound.bodies import (
+    CallBody,
+    idempotency_key,
+    read_body,
+    read_model,
+)
 from voiceagent.transports.telephony.outbound.campaign_endpoint import (
     add_campaign,
     show_campaign,
@@ -31,8 +35,6 @@ from voiceagent.transports.websocket import address_of
 log = structlog.get_logger()
 
 MAX_BODY_BYTES = 65_536
-KEY = re.compile(r"[!-~]{1,255}")
-"""An idempotency key: visible ASCII."""
 
 
 class OutboundEndpoint:
@@ -85,10 +87,7 @@ class OutboundEndpoint:
         return self._answering(answered)
 
     async def _place(self, request: Request, dialer: Dialer) -> Response:
-        key = request.headers.get("idempotency-key", "")
-        if key and KEY.fullmatch(key) is None:
-            message = "Idempotency-Key must have 1 to 255 visible ASCII characters"
-            return _error(400, "invalid_value", message)
+        key = idempotency_key(request)
         wanted = await read_model(request, CallBody, MAX_BODY_BYTES)
         call = await dialer.place(DialOrder(**wanted.model_dump()), key)
         return JSONResponse(call.to_json(), 201, {"location": f"/v1/calls/{call.call_id}/status"})

@@ -115,12 +115,22 @@ class OutboundStore:
         with self.transaction() as database:
             database.execute("DELETE FROM calls WHERE call_id = ?", (call_id,))
 
-    def note_signature(self, signature: str, now_s: float) -> bool:
-        """Record a webhook's signature. Return False if it was recorded before."""
+    def change_once(
+        self, call_id: str, signature: str, now_s: float, change: Callable[[OutboundCall], OutboundCall]
+    ) -> tuple[OutboundCall, OutboundCall] | None:
+        """Change a call by a webhook with this signature, and return it before and after. None if the call is
+        unknown, or a webhook with the signature has changed it. Fails as a whole, so that the provider's
+        repetition counts.
+        """
         with self.transaction() as database:
             database.execute("DELETE FROM signatures WHERE seen_s < ?", (now_s - SIGNATURE_DAYS * DAY_S,))
             added = database.execute("INSERT OR IGNORE INTO signatures VALUES (?, ?)", (signature, now_s))
-            return added.rowcount == 1
+            before = find_call(database, call_id)
+            if added.rowcount == 0 or before is None:
+                return None
+            after = change(before)
+            save(database, after)
+            return before, after
 
     def change_running(self, change: Callable[[OutboundCall], OutboundCall]) -> list[OutboundCall]:
         """Change all calls that are not over. Return those that changed."""
@@ -154,6 +164,12 @@ def rates(database: sqlite3.Connection, now_s: float) -> tuple[int, list[float]]
     (running,) = database.execute("SELECT COUNT(*) FROM calls WHERE is_over = 0").fetchone()
     rows = database.execute("SELECT placed_s FROM calls WHERE placed_s > ?", (now_s - HOUR_S,)).fetchall()
     return running, [placed_s for (placed_s,) in rows]
+
+
+def running_numbers(database: sqlite3.Connection) -> set[str]:
+    """Return the numbers of calls that are not over."""
+    rows = database.execute("SELECT document FROM calls WHERE is_over = 0").fetchall()
+    return {to_call(document).to for (document,) in rows}
 
 
 def insert(database: sqlite3.Connection, call: OutboundCall, key: str, request: str) -> None:

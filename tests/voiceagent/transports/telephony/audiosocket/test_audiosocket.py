@@ -190,6 +190,9 @@ async def test_a_call_that_ends_on_the_server_is_hung_up():
     [
         (b"\x00\x00\x00", "the caller hung up"),
         (b"\x03\x00\x01x", "digit is 'X'"),
+        (b"\x12\x00\x02ab", "audio has the kind 0x12; allowed: 0x10"),
+        (b"\xff\x00\x00", "error without a code"),
+        (b"\xff\x00\x01\x02", "error 02"),
         (IDENTITY, "a second UUID"),
     ],
 )

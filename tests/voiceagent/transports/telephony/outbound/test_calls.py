@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from outbound_server import OWN, TO, OutboundServer, outbound_server
 from phone_caller import calling
-from simulated_carriers import PLACING, PUBLIC_URL, Asterisk, SimulatedCarrier, Webhook, running
+from simulated_carriers import (
+    PLACING,
+    PUBLIC_URL,
+    Asterisk,
+    Plivo,
+    SimulatedCarrier,
+    Telnyx,
+    Twilio,
+    Vonage,
+    Webhook,
+    running,
+)
+from websockets.asyncio.client import connect
+
+from voiceagent.transports.telephony.outbound import store
 
 ORDER = {"to": TO, "agent": "orders", "reason": "the order is ready", "parameters": {"order": "17"}}
 
@@ -91,6 +109,42 @@ async def test_a_request_that_the_provider_refuses_fails_with_its_reason(server:
     assert "no permission" in call["cause"]
 
 
+async def test_a_provider_that_fails_may_have_placed_the_call(server: OutboundServer) -> None:
+    """A gateway's 502 does not say whether the request was carried out: the call's reports do."""
+    server.carrier.refuses, server.carrier.refusal = True, "502 Bad Gateway"
+    call = await placed(server)
+    assert call["status"] == "queued"
+    await report(server, "busy")
+    assert (await server.status(call["id"]))["status"] == "busy"
+
+
+@pytest.mark.parametrize("kind", [Twilio, Plivo, Asterisk], ids=lambda kind: kind.name)
+async def test_a_completed_call_was_answered_though_that_is_reported_later(
+    kind: type[SimulatedCarrier], tmp_path: Path
+) -> None:
+    async with running(kind) as carrier, outbound_server(carrier, tmp_path) as server:
+        call = await placed(server)
+        await report(server, "completed")
+        await report(server, "answered")
+        assert (await server.status(call["id"]))["status"] == "completed"
+
+
+async def test_a_report_that_could_not_be_stored_counts_when_it_is_repeated(
+    server: OutboundServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = await placed(server)
+    webhook = server.carrier.event(server.carrier.asked[0], "busy")
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(store, "save", fail)
+        assert (await server.provider.post(webhook)).status_code == 503
+    assert (await server.provider.post(webhook)).is_success
+    assert (await server.status(call["id"]))["status"] == "busy"
+
+
 async def test_a_ringing_call_is_ended_by_its_id(server: OutboundServer) -> None:
     carrier = server.carrier
     call = await placed(server)
@@ -125,6 +179,66 @@ async def test_the_same_idempotency_key_places_one_call(server: OutboundServer) 
     assert len(server.carrier.asked) == 1
     other = await server.post({**ORDER, "reason": "another"}, **{"idempotency-key": "k1"})
     assert other.status_code == 409
+
+
+@pytest.mark.parametrize("kind", [Twilio, Plivo, Asterisk], ids=lambda kind: kind.name)
+async def test_a_call_goes_on_with_the_stream_that_its_provider_opens_after_a_loss(
+    kind: type[SimulatedCarrier], tmp_path: Path
+) -> None:
+    async with running(kind) as carrier, outbound_server(carrier, tmp_path) as server:
+        call = await placed(server)
+        url = carrier.stream_url(carrier.asked[0], await report(server, "answered"))
+        address, headers = address_of(server, url), carrier.handshake(url)
+        for number in (1, 2, 3):
+            async with connect(address, additional_headers=headers, proxy=None) as stream:
+                for message in carrier.line().start():
+                    await stream.send(message)
+                frame = np.zeros(carrier.line.format.rate_hz // 50, np.int16)
+                await stream.send(carrier.line().sound(frame, 1))
+                async with asyncio.timeout(20):
+                    while not server.calls:  # noqa: ASYNC110
+                        await asyncio.sleep(0.02)
+                    await server.call.until(lambda one, number=number: len(one.heard) >= number)
+                assert (await server.status(call["id"]))["status"] == "answered"
+                stream.transport.abort()
+            await asyncio.sleep(0.2)
+        assert len(server.calls) == 1
+        await report(server, "completed")
+        assert (await server.status(call["id"]))["status"] == "completed"
+
+
+@pytest.mark.parametrize("kind", [Telnyx, Vonage], ids=lambda kind: kind.name)
+async def test_a_lost_stream_ends_the_call_where_the_provider_opens_no_other(
+    kind: type[SimulatedCarrier], tmp_path: Path
+) -> None:
+    async with running(kind) as carrier, outbound_server(carrier, tmp_path) as server:
+        call = await placed(server)
+        url = carrier.stream_url(carrier.asked[0], await report(server, "answered"))
+        async with calling(carrier.line(), address_of(server, url), headers=carrier.handshake(url)) as caller:
+            await caller.until(lambda: server.calls)
+        async with asyncio.timeout(20):
+            while (await server.status(call["id"]))["status"] != "completed":  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("kind", [Twilio, Plivo], ids=lambda kind: kind.name)
+async def test_the_provider_is_told_to_open_the_stream_again(
+    kind: type[SimulatedCarrier], tmp_path: Path
+) -> None:
+    async with running(kind) as carrier, outbound_server(carrier, tmp_path) as server:
+        await placed(server)
+        xml = await report(server, "answered") or carrier.asked[0].fields["Twiml"][0]
+        urls = [one.attrib.get("url") or one.text for one in ElementTree.fromstring(xml).iter("Stream")]
+        assert len(urls) == 4
+        assert len(set(urls)) == 1
+
+
+async def test_an_empty_idempotency_key_is_refused(server: OutboundServer) -> None:
+    """A script whose variable is empty would believe that its repeated request is harmless."""
+    answer = await server.post(ORDER, **{"idempotency-key": ""})
+    assert answer.status_code == 400
+    assert "Idempotency-Key is ''; allowed: 1 to 255 visible" in answer.json()["error"]["message"]
+    assert server.carrier.asked == []
 
 
 async def test_a_call_needs_a_key(server: OutboundServer) -> None:

@@ -31,10 +31,12 @@ class Clock:
         return self.now_s
 
 
-async def ask(server: OutboundServer, method: str, path: str, body: Any = None) -> httpx.Response:
+async def ask(
+    server: OutboundServer, method: str, path: str, body: Any = None, **headers: str
+) -> httpx.Response:
     async with httpx.AsyncClient(trust_env=False) as client:
         url = f"http://127.0.0.1:{server.port}/v1/campaigns{path}"
-        return await client.request(method, url, json=body, headers=KEY)
+        return await client.request(method, url, json=body, headers={**KEY, **headers})
 
 
 async def until_asked(carrier: Twilio, number: int) -> None:
@@ -92,6 +94,32 @@ async def test_two_processes_begin_each_call_once(tmp_path: Path) -> None:
         other.store.close()
 
 
+async def test_the_same_idempotency_key_adds_one_campaign(tmp_path: Path) -> None:
+    async with running(Twilio) as carrier, outbound_server(carrier, tmp_path, clock=Clock()) as server:
+        first = await ask(server, "POST", "", ORDER, **{"idempotency-key": "k1"})
+        await until_asked(carrier, 1)
+        again = await ask(server, "POST", "", ORDER, **{"idempotency-key": "k1"})
+        assert again.json()["id"] == first.json()["id"]
+        assert again.json()["counts"]["calling"] == 1, "it goes on where it was"
+        other = await ask(server, "POST", "", {**ORDER, "attempts": 3}, **{"idempotency-key": "k1"})
+        assert other.status_code == 409
+        assert first.json()["id"] in other.json()["error"]["message"]
+
+
+async def test_a_number_that_is_being_called_is_not_called_by_a_campaign(tmp_path: Path) -> None:
+    clock = Clock()
+    async with running(Twilio) as carrier, outbound_server(carrier, tmp_path, clock=clock) as server:
+        await server.post({"to": FIRST})
+        await ask(server, "POST", "", ORDER)
+        await until_asked(carrier, 2)
+        assert carrier.asked[1].fields["To"] == [SECOND]
+        for asked in carrier.asked[:2]:
+            await server.provider.post(carrier.event(asked, "busy"))
+        clock.now_s += 2
+        await until_asked(carrier, 3)
+        assert carrier.asked[2].fields["To"] == [FIRST]
+
+
 async def test_a_stopped_campaign_calls_nobody(tmp_path: Path) -> None:
     clock = Clock()
     async with running(Twilio) as carrier, outbound_server(carrier, tmp_path, clock=clock) as server:
@@ -111,7 +139,22 @@ async def test_a_stopped_campaign_calls_nobody(tmp_path: Path) -> None:
         ({"calls": [{"to": "+19005550100"}]}, "outbound.allow"),
         ({"calls": []}, "calls"),
         ({"hours": {"timezone": "Moon/Sea", "begin": "09:00", "end": "18:00"}}, "time zone"),
-        ({"hours": {"timezone": "UTC", "begin": "19:00", "end": "18:00"}}, "before end"),
+        ({"hours": {"timezone": "UTC", "begin": "22:00", "end": "06:00"}}, "hours of one day"),
+        (
+            {"hours": {"timezone": "UTC", "begin": "9am", "end": "18:00"}},
+            "hours.begin is '9am'",
+        ),
+        ({"hours": {"timezone": "UTC", "begin": "09:00", "end": "24:00"}}, "hours.end is '24:00'"),
+        ({"hours": {"timezone": "UTC", "begin": 9, "end": 18}}, "hours.begin is 9"),
+        ({"hours": {"timezone": "UTC", "begin": "09:00+02:00", "end": "18:00"}}, "such as 09:00"),
+        ({"hours": {"begin": "09:00", "end": "18:00"}}, "hours.timezone is missing"),
+        ({"calls": [{"to": FIRST}, {"to": "+1 (555) 012-3457"}]}, "calls.1.to is '+1 (555) 012-3457'"),
+        (
+            {"calls": [{"to": FIRST}, {"to": SECOND}, {"to": FIRST}]},
+            "calls.2.to is +15550123456, as is",
+        ),
+        ({"at_once": "1"}, "at_once is '1'"),
+        ({"calls_per_minute": 61}, "calls_per_minute is 61"),
         ({"hours": {"timezone": "../etc/passwd", "begin": "09:00", "end": "18:00"}}, "time zone"),
         ({"calls_per_minute": 0}, "calls_per_minute"),
         ({"retry_s": 1}, "retry_s"),

@@ -84,7 +84,8 @@ class AsteriskCarrier:
         status, cause, line_call = (form.get(name, [""])[0] for name in ("status", "cause", "call"))
         if status not in STATUSES:
             raise InvalidReport(f"status is {status[:40]!r}; allowed: {', '.join(STATUSES)}")
-        return Report(line_call, STATUSES[status], f"{status} {cause}".strip(), f"{line_call} {status}")
+        identity = f"{line_call} {status}"
+        return Report(line_call, STATUSES[status], f"{status} {cause}".strip(), identity, status == "ANSWER")
 
     def instructions(self, dial: Dial) -> str:
         """Return nothing: the dialplan connects the call."""

@@ -14,6 +14,7 @@ from xml.sax.saxutils import escape
 
 from voiceagent.transports.telephony.control import RestRequest
 from voiceagent.transports.telephony.outbound.carrier import (
+    AGAIN,
     CONNECT,
     STATUS,
     Delivery,
@@ -87,9 +88,11 @@ class PlivoCarrier:
         cause = " ".join(filter(None, causes)) or status
         line_call = form.get("RequestUUID", [""])[0] or form.get("CallUUID", [""])[0]
         identity = signature(self.token, delivery.url, form, delivery.headers[NONCE_HEADER])
-        return Report(line_call, STATUSES[status], cause, identity)
+        return Report(line_call, STATUSES[status], cause, identity, status == "completed")
 
     def instructions(self, dial: Dial) -> str:
-        """Return the XML that connects the call to its stream."""
+        """Return the XML that connects the call to its stream, and to another one after its loss."""
         options = 'bidirectional="true" keepCallAlive="true" contentType="audio/x-mulaw;rate=8000"'
-        return f"<Response><Stream {options}>{escape(dial.stream_url)}</Stream></Response>"
+        stream = f"<Stream {options}>{escape(dial.stream_url)}</Stream>"
+        again = '<Wait length="1"/>'.join([stream] * (1 + AGAIN))
+        return f"<Response>{again}</Response>"

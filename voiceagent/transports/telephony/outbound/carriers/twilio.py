@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, quote
 
 from voiceagent.transports.telephony.control import RestRequest
 from voiceagent.transports.telephony.outbound.carrier import (
+    AGAIN,
     STATUS,
     Delivery,
     Dial,
@@ -56,7 +57,7 @@ class TwilioCarrier:
         form = {
             "To": dial.to,
             "From": dial.caller,
-            "Twiml": connect_twiml(dial.stream_url, {}),
+            "Twiml": connect_twiml(dial.stream_url, {}, again=AGAIN),
             "StatusCallback": f"{dial.url}/{STATUS}",
             "StatusCallbackEvent": EVENTS,
             "StatusCallbackMethod": "POST",
@@ -83,7 +84,7 @@ class TwilioCarrier:
             raise InvalidReport(f"CallStatus is {status[:40]!r}; allowed: {', '.join(STATUSES)}")
         cause = f"{status} (SIP {sip_code})" if sip_code else status
         identity = signature(self.token, delivery.url, form)
-        return Report(form.get("CallSid", [""])[0], STATUSES[status], cause, identity)
+        return Report(form.get("CallSid", [""])[0], STATUSES[status], cause, identity, status == "completed")
 
     def instructions(self, dial: Dial) -> str:
         """Return "": the request has the TwiML."""

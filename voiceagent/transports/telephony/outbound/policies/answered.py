@@ -7,6 +7,7 @@ from enum import Enum, auto
 
 from audio.steady_tones import SteadyTone
 from voiceagent.session.agent import AnsweredBy
+from voiceagent.transports.telephony.outbound.policies.greeting_odds import is_machine
 from voiceagent.transports.telephony.outbound.policies.greeting_words import asks_to_wait, kind_of_words
 
 MORE_WORDS_S = 1.0
@@ -81,9 +82,10 @@ class Greeting:
                 return self
 
     def on_silence(self) -> Greeting:
-        """Handle silence after which no more words are expected: it is a person, if nothing has decided.
-        Behind a screener only words decide.
+        """Handle silence after which no more words are expected: all words decide, if no phrase has. Silence
+        from the start is a person's. Behind a screener only words decide.
         """
         if self.screened and not self.words:
             return self
-        return replace(self, kind=self.kind or "person")
+        likely: AnsweredBy = "voicemail" if is_machine(self.words) else "person"
+        return replace(self, kind=self.kind or likely)

@@ -6,7 +6,7 @@ Pure: every decision is a function of the campaign and of the time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, time
 from enum import StrEnum
@@ -80,25 +80,31 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """A campaign. last_s: time of the last call that was begun, None before the first."""
+    """A campaign. last_s: time of the last call that was begun, None before the first. request: digest of the
+    request for it.
+    """
 
     campaign_id: str
     pacing: Pacing
     entries: tuple[Entry, ...]
     last_s: float | None = None
+    request: str = ""
 
     @property
     def is_over(self) -> bool:
         """True if no entry waits for a call or is being called."""
         return all(entry.state not in (EntryState.WAITING, EntryState.CALLING) for entry in self.entries)
 
-    def next_call(self, now_s: float) -> int | None:
-        """Return the index of the entry to call now, None if none may be called. First due, first called."""
+    def next_call(self, now_s: float, engaged: Collection[str] = ()) -> int | None:
+        """Return the index of the entry to call now, None if none may be called. First due, first called.
+
+        engaged: numbers of the server's other calls, which are not called meanwhile.
+        """
         if self._paced_until_s > now_s or not self.pacing.hours.is_open(now_s):
             return None
         if sum(entry.state is EntryState.CALLING for entry in self.entries) >= self.pacing.at_once:
             return None
-        busy = {entry.to for entry in self.entries if entry.state is EntryState.CALLING}
+        busy = {entry.to for entry in self.entries if entry.state is EntryState.CALLING}.union(engaged)
         due = [
             index
             for index, entry in enumerate(self.entries)
@@ -180,5 +186,9 @@ def to_campaign(document: Mapping[str, Any]) -> Campaign:
     hours = CallingHours(**{**hours, **times, "days": tuple(hours["days"])})
     entries = tuple(Entry(**{**entry, "state": EntryState(entry["state"])}) for entry in document["entries"])
     return Campaign(
-        document["campaign_id"], Pacing(**{**pacing, "hours": hours}), entries, document["last_s"]
+        document["campaign_id"],
+        Pacing(**{**pacing, "hours": hours}),
+        entries,
+        document["last_s"],
+        document.get("request", ""),  # not in campaigns of before 0.1.0
     )

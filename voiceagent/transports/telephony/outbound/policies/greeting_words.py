@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from voiceagent.session.agent import AnsweredBy
+from voiceagent.transports.telephony.outbound.policies.greeting_odds import is_machine
 
 LONG_GREETING_S = 4.5
 """Length from which a greeting without a known phrase or a question is a recording: people say their name,
@@ -18,16 +19,16 @@ LONG_QUESTION_S = 7.0
 """The same for a greeting that ends in a question, as of a receptionist."""
 SHORT_WORDS = 2
 """Words up to which a greeting without a known phrase is a person's at once. With three or more, as in "Hi,
-this is Anna." and "Thanks for calling.", recordings begin, too, and may pause for longer than the silence
-that ends a turn.
+this is Anna.", "Thanks for calling." and "Who should I say is calling?", recordings begin, too, and may pause
+for longer than the silence that ends a turn; and the question mark may be misheard.
 """
 
 
 _BARE_GREETINGS = frozenset(
     ("hello", "hi", "hi there", "hello there", "good morning", "good afternoon", "good evening", "good day")
-)
-"""Short greetings with which recordings begin, too, before a pause: "Hello. Welcome to the messaging
-service." As a question they are a person's.
+) | {"thanks", "thank you", "welcome", "sorry"}
+"""Short words with which recordings begin, too, before a pause: "Hello. Welcome to the messaging service." As
+a question they are a person's.
 """
 
 
@@ -131,7 +132,13 @@ _VOICEMAIL = _any_of(
 )
 _MAILBOX_KEYS = _any_of(r"(?:tone|beep|message|mail ?box|voice ?mail|call back number)")
 """Words that make an announcement with keys a voicemail's ("or press 1 for more options")."""
-_QUESTION = _any_of(r"who(?:'s| is) (?:this|calling|speaking|that)", r"can i help", r"how may i", r"speaking")
+_QUESTION = _any_of(
+    r"who(?:'s| is) (?:this|calling|speaking|that)",
+    r"who did you want",
+    r"can i help",
+    r"how may i",
+    r"speaking",
+)
 _ASKS_BACK = re.compile(
     r"\b(?:who(?:'s| is) (?:this|calling|speaking|that|asking)"
     r"|(?:can|could|may|shall|should) i (?:take|ask|tell|give|help|have)\b[\w' ]*"
@@ -175,9 +182,8 @@ def kind_of_words(words: str, length_s: float) -> AnsweredBy | None:
     asks = _asks(text, plain)
     if length_s >= (LONG_QUESTION_S if asks else LONG_GREETING_S):
         return "voicemail"
-    if asks or (len(plain.split()) <= SHORT_WORDS and plain.strip() not in _BARE_GREETINGS):
-        return "person"
-    return None
+    short = len(plain.split()) <= SHORT_WORDS and (asks or plain.strip() not in _BARE_GREETINGS)
+    return "person" if short or (_QUESTION.search(plain) and not is_machine(words)) else None
 
 
 def asks_to_wait(words: str) -> bool:

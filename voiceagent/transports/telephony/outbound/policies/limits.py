@@ -44,7 +44,7 @@ class DialLimits:
         """Raise DialRefused unless this number may be called."""
         if NUMBER.fullmatch(number) is None:
             message = (
-                f"to is {number[:40]!r}; allowed: a number with + and country code, such as +15550100000"
+                f"to is {number[:40]!r}; allowed: + and country code, then digits only, such as +15550100000"
             )
             raise DialRefused("invalid_number", message, 400)
         if not any(number.startswith(prefix) for prefix in self.allow):
