@@ -130,9 +130,19 @@ export function scaleOf(turn) {
   return Math.ceil((widest * 1.02) / step) * step;
 }
 
+/** Pairs of a step between ticks and the longest scale that has it, in milliseconds: at most nine ticks have room. */
+const TICK_STEPS = [
+  [100, 800],
+  [400, 2_000],
+  [1_000, 8_000],
+  [5_000, 40_000],
+  [20_000, 160_000],
+  [100_000, Infinity],
+];
+
 /** Ticks of the scale: [{ms, at}] with `at` from 0 to 1. */
 export function ticks(scaleMs) {
-  const step = scaleMs > 2000 ? 1000 : scaleMs > 800 ? 400 : 100;
+  const [step] = TICK_STEPS.find(([, longestMs]) => scaleMs <= longestMs);
   const found = [];
   for (let ms = 0; ms <= scaleMs; ms += step) found.push({ ms, at: ms / scaleMs });
   return found;

@@ -51,7 +51,11 @@ _THOUGHTS = {
     "<thinking>": "</thinking>",
     "<thought>": "</thought>",  # EXAONE
     "<thoughts>": "</thoughts>",
+    "<reason>": "</reason>",
     "<reasoning>": "</reasoning>",
+    "<reasoning_content>": "</reasoning_content>",
+    "<|think|>": "<|/think|>",
+    "<|thinking|>": "<|/thinking|>",
     "<reflection>": "</reflection>",
     "<scratchpad>": "</scratchpad>",
     "<analysis>": "</analysis>",
@@ -71,6 +75,7 @@ _CALLS = {
     "<tool_code>": "</tool_code>",
     "<seed:tool_call>": "</seed:tool_call>",  # Seed-OSS
     "<tool_use>": "</tool_use>",
+    "<tool>": "</tool>",
     "<tools>": "</tools>",
     "<function_call>": "</function_call>",
     "<function_calls>": "</function_calls>",  # Olmo 3
@@ -125,13 +130,29 @@ STARTED_IN_THOUGHT = Region("thought", tuple(_THOUGHTS.values()))
 HARMONY_THOUGHT = Region("thought", _HARMONY_ENDS, _HARMONY_NEXT)
 HARMONY_CALL = Region("call", _HARMONY_ENDS, _HARMONY_NEXT)
 
-TRIGGERS = re.compile(r"[<\[{`◁]")
-"""Characters that may begin a mark, or a call without one."""
+TRIGGERS = re.compile(r"[<\[{`◁\n]")
+"""Characters that may begin a mark, or a call without one; a line's end, as a call may follow it."""
 MARK = re.compile("|".join(map(re.escape, REGIONS)), re.IGNORECASE | re.ASCII)
 SPECIAL_TOKEN = re.compile(r"<[|｜][\w▁ /:.-]{1,40}[|｜]>")
 """Special tokens in the text of a reply; they are never spoken."""
 SPECIAL_TOKEN_BEGINS = re.compile(r"<(?:[|｜][\w▁ /:.-]{0,40}[|｜]?)?\Z")
 LONGEST_HEADER = 200
+BARE_HARMONY: dict[str, Region | None] = {
+    "analysis": Region("thought", ("assistantfinal",), ("assistantcommentary to=",)),
+    "final": None,
+    "commentary to=": HARMONY_CALL,
+}
+"""Regions by the header that opens them where a server has removed harmony's marks ("analysisWe greet.
+assistantfinalHello."). None: words.
+"""
+BARE_HEADER = re.compile(r"(?:assistant)?(?P<header>(?:analysis|final)(?=[A-Z])|commentary to=(?=\w))")
+BARE_PREFIXES = frozenset(
+    f"{before}{header}"[:length]
+    for before in ("", "assistant")
+    for header in BARE_HARMONY
+    for length in range(1, len(before + header) + 1)
+)
+"""All prefixes of these headers, the whole ones too: only the next character decides."""
 _RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
 PREFIXES = frozenset(mark[:length] for mark in REGIONS for length in range(1, len(mark)))
 """All proper prefixes of marks, in lower case."""

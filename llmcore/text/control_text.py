@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterable
 from llmcore.engine import ToolCall
 from llmcore.text.call_arguments import known_name
 from llmcore.text.control_marks import (
+    BARE_HARMONY,
+    BARE_HEADER,
+    BARE_PREFIXES,
     LONGEST_HEADER,
     MARK,
     PREFIXES,
@@ -88,7 +91,10 @@ class ControlText:
         held_back = self._pending or self._out.after_region or self.held_words is not None
         self._in_plain_words = self._has_begun and self._region is None and not held_back
         self._in_plain_thought = (
-            self._region is not None and self._region.kind == "thought" and not self._pending
+            self._region is not None
+            and self._region.kind == "thought"
+            and not self._pending
+            and self._region is not BARE_HARMONY["analysis"]  # its end has no trigger
         )
         return self._out.pop_parts()
 
@@ -174,22 +180,38 @@ class ControlText:
         return self._read_trigger()
 
     def _read_start(self) -> bool:
-        """Parse a call that begins with its name at the reply's start. Return True for one, or a prefix."""
+        """Parse a call at the start of the reply or a line, or after a region, where it may begin with its
+        name; or a header of harmony without marks. Return True for one, or a prefix.
+        """
         start = self._pending.lstrip()
         if not start:
             return bool(self._names)
-        if start[0].isalpha() and self._names:
-            if mark := MARK.match(start):
-                self._open_region(mark[0], start[mark.end() :])
-                return True
-            if start.lower() in PREFIXES or self._read_unmarked(start):
-                return True
+        if start[0].isalpha() and self._names and self._read_first_word(start):
+            return True
+        if start[0] in "{`" and self._names and self._read_unmarked(start, at_start=True):
+            return True
         self._has_begun = True
         return False
 
-    def _read_unmarked(self, text: str) -> bool:
-        """Parse a call without a mark at the front of `text`. Return True for one, or for a prefix."""
-        verdict = self._judge(text)
+    def _read_first_word(self, start: str) -> bool:
+        """Parse the header, mark or name that a call or thought begins with. Return True for one, or a
+        prefix.
+        """
+        if header := BARE_HEADER.match(start):
+            self._region, self._pending = BARE_HARMONY[header["header"]], start[header.end() :]
+            self._has_begun, self._has_call = True, False
+            return True
+        if mark := MARK.match(start):
+            self._open_region(mark[0], start[mark.end() :])
+            return True
+        return start in BARE_PREFIXES or start.lower() in PREFIXES or self._read_unmarked(start)
+
+    def _read_unmarked(self, text: str, at_start: bool = False) -> bool:
+        """Parse a call without a mark at the front of `text`. Return True for one, or for a prefix.
+
+        at_start: see `judge`.
+        """
+        verdict = self._judge(text, at_start)
         if verdict == "text":
             return False
         if verdict == "open":
@@ -200,12 +222,16 @@ class ControlText:
         self._region, self._pending = _FENCED if text.startswith("`") else _UNMARKED, text[end:]
         return True
 
-    def _judge(self, text: str) -> Verdict | Found:
-        return judge(text, self._names, any_name=self._any_name)
+    def _judge(self, text: str, at_start: bool = False) -> Verdict | Found:
+        return judge(text, self._names, any_name=self._any_name, at_start=at_start)
 
     def _read_trigger(self) -> bool:
         """Parse a mark, or a call without one, at the front of the pending text."""
         text = self._pending
+        if text[0] == "\n":
+            self._add_words("\n")
+            self._has_begun, self._pending = False, text[1:]
+            return bool(self._pending)
         if mark := MARK.match(text):
             self._open_region(mark[0], text[mark.end() :])
             return True
@@ -239,7 +265,7 @@ class ControlText:
 
     def _close_region(self, rest: str) -> None:
         """End the current region."""
-        self._has_begun, self._region, self._pending = True, None, rest
+        self._has_begun, self._region, self._pending = False, None, rest
         self._out.end_region()
 
     def _read_until(self, region: Region) -> bool:

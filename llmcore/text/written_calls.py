@@ -18,16 +18,17 @@ from llmcore.text.tool_calls import MalformedToolCall
 WrittenCall = tuple[str, str]
 """Name, and arguments as JSON text."""
 
-NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action")
+NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "params", "kwargs", "action_input")
 OTHER_KEYS = ("type", "id", "tool_call_id", "index")
+LIST_KEYS = ("tool_calls", "tool_uses")
 
 _NAMED_JSON = re.compile(
-    r"""\s*(?:call:|functions?[.=:]|<?function=|function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*["']?
+    r"""\s*(?:call:|action:\s*|functions?[.=:]|<?function=|function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*["']?
     (?P<name>[\w.\-]+)["']?(?::\d+)?\s*
     (?:\[CALL_ID\][\w-]*\s*)?
     (?:(?:\[ARGS\]|>|\)|<[|｜]tool[▁_]sep[|｜]>|<[|｜]tool_call_argument_begin[|｜]>)\s*)*
-    (?:```(?:json)?\s*)?(?=\{)""",
+    :?\s*(?:action\ input:\s*)?(?:(?:```)?(?:json)?\s*)?(?=\{)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _XML_CALL = re.compile(
@@ -94,14 +95,27 @@ def calls_of(value: Any) -> list[WrittenCall]:
     """Return the calls in a JSON value. Raises MalformedToolCall."""
     if isinstance(value, list):
         return [call for item in value for call in calls_of(item)]
-    if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
-        return calls_of(value["tool_calls"])
+    for listed in LIST_KEYS:
+        if isinstance(value, dict) and isinstance(value.get(listed), list):
+            return calls_of(value[listed])
     if isinstance(value, dict) and isinstance(value.get("function"), dict):
         return calls_of(value["function"])
-    name = next((value[key] for key in NAME_KEYS if key in value), None) if isinstance(value, dict) else None
-    if not isinstance(name, str):
+    key = next((key for key in NAME_KEYS if key in value), None) if isinstance(value, dict) else None
+    if key is None or not isinstance(value[key], str):
         raise MalformedToolCall(f'no "name" in {value!r}')
-    return [(name, _json_text(next((value[key] for key in ARGUMENT_KEYS if key in value), {})))]
+    beside_name = {other: value[other] for other in value if other not in (key, *OTHER_KEYS)}
+    arguments = next((value[other] for other in ARGUMENT_KEYS if other in value), beside_name)
+    return [(value[key], _json_text(arguments))]
+
+
+def calls_by_name(value: Any, names: Container[str]) -> list[WrittenCall]:
+    """Return the calls of an object whose keys are tools' names, and whose values are arguments; [] for any
+    other value.
+    """
+    if not isinstance(value, dict) or not all(key in names for key in value):
+        return []
+    written = all(isinstance(arguments, dict) for arguments in value.values())
+    return [(name, _json_text(arguments)) for name, arguments in value.items()] if written else []
 
 
 def is_call(value: Any) -> bool:
@@ -110,8 +124,8 @@ def is_call(value: Any) -> bool:
         return bool(value) and all(map(is_call, value))
     if not isinstance(value, dict):
         return False
-    if value.keys() == {"tool_calls"}:
-        return is_call(value["tool_calls"])
+    if len(value) == 1 and (listed := value.keys() & set(LIST_KEYS)):
+        return is_call(value[listed.pop()])
     inner = value.get("function")
     allowed = {*NAME_KEYS, *ARGUMENT_KEYS, *OTHER_KEYS}
     return value.keys() <= allowed and (not isinstance(inner, dict) or inner.keys() <= allowed)

@@ -25,6 +25,10 @@ THOUGHTS = {
     "twice": "<think>Hm.</think>Your table <think>Hm.</think>is booked.",
     "special tokens": "<|im_start|>assistant\nYour table is booked.<|im_end|>",
     "a made-up result": "<tool_response>42</tool_response>Your table is booked.",
+    "reasoning_content": "<reasoning_content>Hm.</reasoning_content>Your table is booked.",
+    "a special token as mark": "<|think|>Hm.<|/think|>Your table is booked.",
+    "harmony without its marks": "analysisHm. The final answer.assistantfinalYour table is booked.",
+    "harmony without its marks, words alone": "finalYour table is booked.",
     "gemma_end": "<think>Hm.</think>Your table is booked.<eos>",
 }
 CALLS = {
@@ -77,5 +81,16 @@ CALLS = {
     "tool_use": '<tool_use>{"name": "weather", "input": {"city": "Rome"}}</tool_use>',
     "tools": '<tools>{"name": "weather", "arguments": {"city": "Rome"}}</tools>',
     "langchain_action": '{"action": "weather", "action_input": {"city": "Rome"}}',
+    "name before JSON": 'weather {"city": "Rome"}',
+    "name and colon before JSON": 'functions.weather: {"city": "Rome"}',
+    "name before JSON, a brace too few": 'weather{"city": "Rome"',
+    "name as key": '{"weather": {"city": "Rome"}}',
+    "name as key, fenced": '```json\n{"weather": {"city": "Rome"}}\n```',
+    "python, with its namespace": 'functions.weather(city="Rome")',
+    "ReAct": 'Action: weather\nAction Input: {"city": "Rome"}',
+    "several at once": '{"tool_uses": [{"recipient_name": "functions.weather", "parameters": {"city": "Rome"}}]}',
+    "arguments beside the name": '<tool_call>{"name": "weather", "city": "Rome"}</tool_call>',
+    "tool": f"<tool>{JSON_CALL}</tool>",
+    "harmony without its marks": 'analysisHm.assistantcommentary to=functions.weather json{"city": "Rome"}',
     "python_call_of_an_object": '<|python_tag|>weather({"city": "Rome"})',
 }

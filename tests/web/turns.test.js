@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bars, exported, hereMs, makeTurn, percentile, scaleOf, showMs, summary } from "../../web/turns.js";
+import {
+  bars,
+  exported,
+  hereMs,
+  makeTurn,
+  percentile,
+  scaleOf,
+  showMs,
+  summary,
+  ticks,
+} from "../../web/turns.js";
 
 const UNKNOWN = { jitterMs: null, outputMs: null, lineMs: null };
 const stage = (name, ms, budget_ms = null, hidden_ms = 0) => ({ name, ms, budget_ms, hidden_ms });
@@ -102,4 +112,11 @@ test("an export has the turns, their summary and when it was made", () => {
 
 test("milliseconds are short to read", () => {
   assert.deepEqual([showMs(260.4), showMs(2.04), showMs(0), showMs(null)], ["260", "2.0", "0", "–"]);
+});
+
+test("the scale of a turn of any length has room for its ticks", () => {
+  for (const scaleMs of [300, 800, 1_500, 2_500, 8_000, 34_500, 120_000]) {
+    const found = ticks(scaleMs);
+    assert.ok(found.length >= 2 && found.length <= 9, `${found.length} ticks of ${scaleMs}`);
+  }
 });

@@ -32,6 +32,11 @@ ORDINARY = (
     "[TOOL and [THIN and <thin and <t",
     " one two",
     " we book a table",
+    "Let me see.\nbook (or not)\nweather: sunny\n\nfinal score: 2",
+    "analysis shows: final words. Action: call Ann.",
+    '{"weather": "sunny", "sky": {}}',
+    '{"weather": {"city": "Rome"}, "sky": {}}',
+    'It returns {"weather": {"city": "Rome"}} for Rome.',
     "¿{{name}}? [link](url)",
 )
 
@@ -62,8 +67,6 @@ def test_thoughts_and_roles_are_never_said(text: str) -> None:
 @pytest.mark.parametrize("form", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("said", ["", "Let me look.\n"])
 def test_a_call_in_any_form_is_a_call_and_never_said(form: str, said: str) -> None:
-    if said and form.startswith(("functools", "[weather")):
-        said = ""  # these are recognized only at the beginning of a reply
     assert read([said + form])[:2] == (said, ROME)
     assert read(list(said + form))[:2] == (said, ROME), "in pieces of one character"
 
