@@ -1,6 +1,6 @@
 """The sound of a caller's lines: voice, pauses, and the line that carries them.
 
-Runs differ in what callers differ in: loudness, speed, length of pauses, and where frames cut the sound.
+Runs differ as callers do: in loudness, speed, length of pauses, and where frames cut the sound.
 """
 
 from __future__ import annotations

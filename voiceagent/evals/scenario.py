@@ -195,7 +195,7 @@ class Scenario:
 
 
 class Times(Section):
-    """`[times]`: virtual durations of the agent's engines. What is left out is measured in each run."""
+    """`[times]`: durations of the agent's engines in virtual time. One that is left out is measured."""
 
     recognition_s: Seconds | None = None
     """A decoding of the recognizer."""
