@@ -54,8 +54,8 @@ def row(scored: dict[str, Any]) -> str:
 
 
 def _cell(figure: dict[str, Any], key: str) -> str:
-    """Return a value with its interval and the number of events."""
-    value, interval = figure[key], figure["interval"]
+    """Return a value with the number of events, and the interval, which is not that of a value in ticks."""
+    value, interval = figure[key], figure["interval"] if figure[key] == figure["value"] else None
     if value is None:
         return f"none ({figure['count']} events)"
     between = "" if interval is None else f"{interval[0]:.2f}-{interval[1]:.2f}, "

@@ -127,6 +127,21 @@ async def test_pages_are_not_wider_than_a_phone(folder: Path, silence: Path) -> 
         assert not faults
 
 
+async def test_the_inspector_shows_the_scores_of_a_kept_call(folder: Path, silence: Path) -> None:
+    (call,) = (place.name for place in calls_folder(folder).glob("*-*-*/*"))
+    async with served_page(folder) as url, chromium(silence) as browser:
+        page, faults = await opened(browser, url, "dark")
+        await page.goto(f"{url.replace('/evals', '/calls')}#/{call}")
+        panel = page.get_by_test_id("scores")
+        await panel.locator("summary").click()
+        await expect(panel).to_contain_text("From the recording")
+        await expect(panel.get_by_role("row").filter(has_text="response latency, mean")).to_contain_text(" s")
+        await expect(panel.get_by_role("row").filter(has_text="turns answered")).to_contain_text("100 %")
+        await panel.scroll_into_view_if_needed()
+        await page.screenshot(path=SCREENSHOTS / "eval_call_scores.png", full_page=True)
+        assert not faults
+
+
 TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 

@@ -165,7 +165,7 @@ def _classified(span: Span, logged: LoggedSpeech, agent: Sequence[Span]) -> Call
     """Return a voice with its kind by the transcripts: without words it is a noise, and words of a listener
     over the agent are a backchannel.
     """
-    words = words_of(" ".join(turn.text for turn in _turns_within(span, logged.turns)))
+    words = words_of(" ".join(turn.text for turn in turns_within(span, logged.turns)))
     over_agent = any(speech.begin_s <= span.begin_s < speech.end_s for speech in agent)
     kind: SpeechKind = "turn"
     if not words:
@@ -175,7 +175,7 @@ def _classified(span: Span, logged: LoggedSpeech, agent: Sequence[Span]) -> Call
     return CallerSpeech(span, kind)
 
 
-def _turns_within(span: Span, turns: Iterable[LoggedTurn]) -> list[LoggedTurn]:
+def turns_within(span: Span, turns: Iterable[LoggedTurn]) -> list[LoggedTurn]:
     """Return the logged turns that lie in a span for the most part, or have no length."""
     wide = Span(span.begin_s - END_TOLERANCE_S, span.end_s + END_TOLERANCE_S)
     return [
@@ -191,7 +191,7 @@ def _word_errors(turns: Sequence[CallerSpeech], logged: Sequence[LoggedTurn], la
     errors = WordErrors(0, 0)
     for speech in turns:
         if speech.text is not None:
-            recognized = [turn.text for turn in _turns_within(speech.span, logged)]
+            recognized = [turn.text for turn in turns_within(speech.span, logged)]
             errors += word_errors(speech.text, " ".join(recognized), language)
     return errors
 

@@ -70,7 +70,7 @@ class CallableAgent:
     kept: KeptRuns | None = None
 
     async def call(self, scenario: Scenario, seed: int) -> CallRecord:
-        """Make one call. seed: of what differs between the runs.
+        """Make one call. seed: of the caller's random choices.
 
         Raises CallerError, RecognizerError, SynthesizerError.
         """

@@ -12,7 +12,7 @@ from voiceagent.text_normalization import normalize
 
 
 def failures(scenario: Scenario, call: CallRecord) -> list[Failure]:
-    """Return the checks that do not hold. Those of time hold in a typed call."""
+    """Return the checks that do not hold. A typed call has no times: checks of time are left out."""
     expect = scenario.file.expect
     found = [Failure(f"the call failed: {reason}") for reason in call.failures]
     found += _tools(expect, call)

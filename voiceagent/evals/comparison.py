@@ -1,6 +1,6 @@
 """Comparison of two results: what changed beyond chance.
 
-Runs of one scenario are draws from what callers differ in, so their shares and waits are compared as two
+Runs of one scenario differ by the random choices of their callers: their shares and waits are compared as two
 samples. All scenarios together are compared by a test of the shares within each scenario, and by the sign of
 each one's difference in waits. Half of the level is for these two tests, half for those of single scenarios
 (Bonferroni), so that the number of scenarios does not hide a change in several of them. Tests of single

@@ -1,11 +1,10 @@
 """The sound of a caller's lines: voice, pauses, and the line that carries them.
 
-Runs differ in what callers differ in: loudness, speed, length of pauses, and where frames cut the sound.
+Runs differ as callers do: in loudness, speed, length of pauses, and where frames cut the sound.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from random import Random
@@ -18,11 +17,10 @@ from voiceagent.bench.people.conditions import Condition, under
 from voiceagent.bench.people.lossy_line import over_line
 from voiceagent.bench.people.material import Clip
 from voiceagent.bench.webrtc_connection import Line as PacketLine
-from voiceagent.evals.scenario import LineConfig, Persona
+from voiceagent.evals.scenario import PAUSE, LineConfig, Persona
 from voiceagent.transports.local_call import FORMAT
 
 RATE_HZ = FORMAT.rate_hz
-_PAUSE = re.compile(r"\[\s*pause(?:\s+(\d+(?:\.\d+)?))?\s*\]", re.IGNORECASE)
 _USUAL_PAUSE_S, _MAX_PAUSE_S = 1.0, 10.0
 _HESITATES_S = (0.6, 1.4)
 """Range of the pauses of a caller with that habit."""
@@ -145,7 +143,7 @@ class Microphone:
 
 def parts_of(text: str) -> list[tuple[str, float]]:
     """Return the words of a line and the pause after each part, in seconds."""
-    pieces = _PAUSE.split(text)
+    pieces = PAUSE.split(text)
     words = [" ".join(piece.split()) for piece in pieces[::2]]
     pauses = [min(_MAX_PAUSE_S, float(pause or _USUAL_PAUSE_S)) for pause in pieces[1::2]]
     return list(zip(words, [*pauses, 0.0], strict=True))

@@ -57,9 +57,9 @@ def _coded(path: Path) -> Sequence[Scenario]:
     """Return `SCENARIOS` of a Python file."""
     try:
         scenarios: Any = run_path(str(path)).get("SCENARIOS")
-    except ConfigError:
-        raise
-    except Exception as error:  # user code
+    except ConfigError as error:  # of `Scenario.of`, which does not know the file
+        raise ConfigError(f"{path}: {error}") from error
+    except (Exception, SystemExit) as error:  # user code
         raise ConfigError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
     if not isinstance(scenarios, list | tuple) or not all(isinstance(one, Scenario) for one in scenarios):
         raise ConfigError(f"{path}: SCENARIOS = {scenarios!r}; allowed: a list of Scenario")

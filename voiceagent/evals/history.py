@@ -62,7 +62,7 @@ class History:
         self._unreadable: set[str] = set()
 
     def evals(self) -> list[PastEval]:
-        """Return all evals, oldest first. A file that is none is logged and left out."""
+        """Return all evals, oldest first. A file that cannot be read as one is logged and left out."""
         paths = {path.stem: path for path in self._folder.glob("*.json")}
         for name in self._known.keys() - paths.keys():
             del self._known[name]

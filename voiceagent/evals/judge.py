@@ -19,6 +19,8 @@ Answer = Literal["yes", "no"]
 ATTEMPTS = 2
 """Attempts of a judge whose reply is invalid."""
 _MAX_TOKENS = 100
+_MAX_SHOWN = 80
+"""Characters of an invalid reply that its failure quotes."""
 _PROMPT = """\
 You judge a call between a caller and a voice agent. Answer one question about it, only by its lines.
 First find the line that decides the question, then answer it.
@@ -69,7 +71,8 @@ def parse(reply: str, question: str, call: CallRecord) -> Verdict:
     try:
         document = json.loads(reply)
     except ValueError as error:
-        raise InvalidReply(f"not one JSON object: {error}") from error
+        shown = reply if len(reply) <= _MAX_SHOWN else f"{reply[:_MAX_SHOWN]}..."
+        raise InvalidReply(f"not one JSON object: {shown!r}") from error
     if not isinstance(document, dict) or document.keys() != {"line", "answer"}:
         raise InvalidReply('not an object with exactly the keys "line" and "answer"')
     number, answer, lines = document["line"], document["answer"], _lines(call)

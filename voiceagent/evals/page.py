@@ -99,7 +99,7 @@ def eval_page(one: PastEval, before: PastEval | None, kept: Collection[str]) -> 
 
 
 def _changes_text(before: PastEval | None, results: Results) -> str:
-    """Return the differences from the eval before that are beyond chance."""
+    """Return the differences beyond chance from the previous eval."""
     if before is None:
         return "This is the first eval of these scenarios."
     found = [change for change in compare(before.results, results) if change.is_beyond_chance]

@@ -70,7 +70,7 @@ def _agreement(runs: Sequence[Run]) -> str:
     if not verdicts:
         return ""
     discarded = sum(one.answer is None for one in verdicts)
-    text = f"{len(verdicts)} verdicts, {discarded} of them discarded."
+    text = f"{discarded} of {len(verdicts)} verdicts were discarded."
     if pairs:
         same, both, beyond_chance = agreement(pairs)
         kappa = "" if beyond_chance is None else f", Cohen's kappa {beyond_chance:.2f}"

@@ -22,7 +22,7 @@ FORMAT = 1
 class Run:
     """One run of a scenario.
 
-    seed: of what differs between the runs. waits_s: from the end of each line to the agent's voice. verdicts,
+    seed: of the caller's random choices. waits_s: from the end of each line to the agent's voice. verdicts,
     second_verdicts: of the judges. call: the record as JSON, None if the call could not be made.
     """
 

@@ -140,14 +140,20 @@ async def run_once(agent: CallableAgent, scenario: Scenario, seed: int) -> Run:
     try:
         call = await agent.call(scenario, seed)
     except (CallerError, AssertionError, *_ENGINE_ERRORS) as error:
-        reason = f"the call could not be made: {error}"
-        return Run(scenario.name, seed, (Failure(reason),), processor_s=time.thread_time() - began_s)
+        return _not_made(scenario, seed, str(error), began_s)
+    except Exception as error:  # user code, such as an agent's __init__; the other runs must not be lost
+        return _not_made(scenario, seed, f"{type(error).__name__}: {error}", began_s)
     found = failures(scenario, call)
     verdicts: list[list[Verdict]] = []
     for judge in agent.judges:
         verdicts.append([await ask(judge, question, call) for question in scenario.file.expect.judge])
     found += judged(verdicts)
     return run_of(scenario.name, seed, call, found, *verdicts)
+
+
+def _not_made(scenario: Scenario, seed: int, reason: str, began_s: float) -> Run:
+    failure = Failure(f"the call could not be made: {reason}")
+    return Run(scenario.name, seed, (failure,), processor_s=time.thread_time() - began_s)
 
 
 def judged(verdicts: Sequence[Sequence[Verdict]]) -> list[Failure]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from voiceagent.engines.config import EngineConfig
@@ -20,6 +21,33 @@ Habit = Literal[
 Argument = str | bool | int | float | tuple[str | bool | int | float, ...]
 """Expected argument of a tool; of several, any one."""
 Text = Annotated[str, Field(min_length=1)]
+PAUSE = re.compile(r"\[\s*pause(?:\s+(\d+(?:\.\d+)?))?\s*\]", re.IGNORECASE)
+"""A pause within a line, in seconds."""
+_MARK = re.compile(r"\[[^\]]*\]?")
+SPOKEN_HABITS: tuple[Habit, ...] = ("pauses", "interrupts", "backchannels")
+"""Habits that change how lines are spoken, whoever writes them."""
+
+
+def _with_words(text: str) -> str:
+    """Return a text of words that are sought; "a | b" is a or b. Raises PydanticCustomError without words.
+
+    Without this, `never_says = ["!"]` would hold in every call.
+    """
+    if any(not any(one.isalnum() for one in part) for part in text.split("|")):
+        raise PydanticCustomError("no_words", 'no words to look for; allowed: words, or "a | b" for a or b')
+    return text
+
+
+def _with_known_marks(text: str) -> str:
+    """Return a line. Raises PydanticCustomError for a mark that would be read out."""
+    for mark in _MARK.findall(text):
+        if PAUSE.fullmatch(mark) is None:
+            raise PydanticCustomError("no_mark", "unknown mark {mark}; allowed: [pause 1.5]", {"mark": mark})
+    return text
+
+
+Words = Annotated[str, AfterValidator(_with_words)]
+Wording = Annotated[str, AfterValidator(_with_known_marks)]
 
 
 class Persona(Section):
@@ -36,8 +64,8 @@ class Persona(Section):
     speed: float = Field(default=1.0, ge=0.5, le=2)
     """Speed of speech relative to the synthesizer's."""
     habits: tuple[Habit, ...] = ()
-    """Habits of the caller. "pauses", "interrupts" and "backchannels" change how lines are spoken, whoever
-    writes them; an LLM is instructed to have the others, and a script has them in its lines.
+    """Habits of the caller. Those besides `SPOKEN_HABITS` are for an LLM, which is instructed to have them; a
+    script has them in its lines.
     """
 
 
@@ -56,7 +84,7 @@ class LineConfig(Section):
 class ScriptLine(Section):
     """A line of a script. "[pause 1.5]" within `say` is a pause of 1.5 s."""
 
-    say: tuple[str, ...] = ("",)
+    say: tuple[Wording, ...] = Field(default=("",), min_length=1)
     """The words; of several wordings each run chooses one. "" says nothing."""
     wait_s: Seconds | None = None
     """Silence before speaking, after the agent's answer. Left out, half a second or less."""
@@ -67,9 +95,9 @@ class ScriptLine(Section):
 class Reply(Section):
     """A line said in place of the script's next one, once, if the agent's answer has these words."""
 
-    to: tuple[Text, ...]
+    to: tuple[Words, ...] = Field(min_length=1)
     """Words of the agent; any one of them."""
-    say: tuple[Text, ...]
+    say: tuple[Wording, ...] = Field(min_length=1)
     """The words; of several wordings each run chooses one."""
 
 
@@ -79,7 +107,7 @@ class ToolExpectation(Section):
     name: str
     arguments: dict[str, Argument] = Field(default_factory=dict)
     """Arguments that the call must have; it may have others. Numbers in words equal figures."""
-    result: Text | None = None
+    result: Words | None = None
     """Words of the tool's result; "a | b" allows a or b."""
     times: int | None = Field(default=None, ge=0)
     """Exact number of such calls. Left out, at least one."""
@@ -91,9 +119,9 @@ class Expect(Section):
     tools: tuple[ToolExpectation, ...] = ()
     no_tools: tuple[str, ...] = ()
     """Tools that must not be called."""
-    says: tuple[Text, ...] = ()
+    says: tuple[Words, ...] = ()
     """Texts that the agent must say."""
-    never_says: tuple[Text, ...] = ()
+    never_says: tuple[Words, ...] = ()
     """Texts that the agent must not say."""
     max_turns: int | None = Field(default=None, ge=1)
     """Most turns of the caller."""
@@ -136,6 +164,10 @@ class ScenarioFile(Section):
         if not self.script and not self.persona.goal:
             message = "without a script an LLM is the caller: set persona.goal, or script"
             raise PydanticCustomError("no_caller", message)
+        if self.script and (written := set(self.persona.habits) - set(SPOKEN_HABITS)):
+            message = "a script has the habit {habit} in its lines; allowed in persona.habits: {allowed}"
+            known = {"habit": min(written), "allowed": ", ".join(SPOKEN_HABITS)}
+            raise PydanticCustomError("habit_of_script", message, known)
         return self
 
 
@@ -163,7 +195,7 @@ class Scenario:
 
 
 class Times(Section):
-    """`[times]`: virtual durations of the agent's engines. What is left out is measured in each run."""
+    """`[times]`: durations of the agent's engines in virtual time. One that is left out is measured."""
 
     recognition_s: Seconds | None = None
     """A decoding of the recognizer."""
@@ -193,6 +225,13 @@ class EvalFile(Section):
     """Questions for the judge about each kept call, with `--calls`."""
     second_judge: EngineConfig | None = None
     """LLM of a second opinion; the agreement of both is printed."""
+
+    @model_validator(mode="after")
+    def _has_a_judge(self) -> Self:
+        if self.judge is None and (self.questions or self.second_judge is not None):
+            name = "questions" if self.questions else "second_judge"
+            raise PydanticCustomError("no_judge", "{name} without a judge; set [judge]", {"name": name})
+        return self
 
 
 def parse(table: Mapping[str, Any], source: Path) -> ScenarioFile:

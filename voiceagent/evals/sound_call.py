@@ -61,7 +61,7 @@ class _Response:
 
 
 class _Ear:
-    """Client of the session: what the caller hears, and when."""
+    """The session's client: records what the caller hears, with its times."""
 
     def __init__(self, microphone: Microphone, began_s: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -207,7 +207,7 @@ class SoundCall:
     async def _talk(self) -> None:
         speaks_over = await self._listen(None)
         while self._loop.time() - self._began_s < MAX_CALL_S:
-            line = await self._caller.next(await self._hear())
+            line = await self._caller.next(await self._agent_words())
             if line is None:
                 return
             if line.wait_s is not None or not speaks_over:
@@ -232,8 +232,9 @@ class SoundCall:
         )
 
     async def _listen(self, over_s: float | None) -> bool:
-        """Listen until the answer is over, until nothing comes, or for `MAX_ANSWER_S`. Return True if it has
-        lasted `over_s`, and goes on.
+        """Listen until the answer is over, for `PATIENCE_S` without any sound, or for `MAX_ANSWER_S`.
+
+        Return True early once the answer has lasted `over_s`, for a caller who interrupts it.
         """
         since_s, silent_s = self._loop.time(), 0.0
         backchannel_s = self._random.uniform(*_BACKCHANNEL_AFTER_S) if self._delivery.backchannels else None
@@ -252,7 +253,7 @@ class SoundCall:
         return False
 
     def _spoken_s(self, since_s: float) -> float:
-        """Return for how long the agent has been answering; 0 while it is silent."""
+        """Return the seconds for which the agent has been answering; 0 while it is silent."""
         if self._ear.quiet:
             return 0.0
         begins = [one.begin_s for one in self._ear.responses.values() if one.begin_s is not None]
@@ -266,8 +267,11 @@ class SoundCall:
                 return True
         return self._ear.quiet and self.session.idle
 
-    async def _hear(self) -> str:
-        """Return the agent's words since the caller's last line. Raises RecognizerError."""
+    async def _agent_words(self) -> str:
+        """Return the agent's words since the caller's last line, as the caller understood them.
+
+        Raises RecognizerError.
+        """
         if self._hearing is not None:
             self._heard.append(await self._hearing.words(self._ear.sound.take(self._loop.time())))
             return self._heard[-1]

@@ -79,22 +79,22 @@ class _Delivered(Generic[T]):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._items: deque[_Item[T] | None] = deque()
-        self._came = asyncio.Event()
+        self._arrived = asyncio.Event()
 
     def push(self, item: _Item[T] | None) -> None:
         """Add an item, or None for the end; from the other thread."""
         self._items.append(item)
         with suppress(RuntimeError):  # the call's event loop has ended
-            self._loop.call_soon_threadsafe(self._came.set)
+            self._loop.call_soon_threadsafe(self._arrived.set)
 
     async def next(self) -> _Item[T] | None:
         """Return the next item, None after the last one; the clock stands still meanwhile."""
         while not self._items:
-            self._came.clear()
+            self._arrived.clear()
             if self._items:  # pushed before the event was cleared
                 break
             with frozen():
-                await self._came.wait()
+                await self._arrived.wait()
         return self._items.popleft()
 
 

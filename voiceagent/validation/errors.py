@@ -14,7 +14,9 @@ class ConfigError(Exception):
 
 
 def problem(source: Path, key: str, value: object, message: str) -> ConfigError:
-    """Return the error of one key of the file `source`, in one line."""
+    """Return the error of one key of the file `source`, in one line. key: "" for the file as a whole."""
+    if not key:
+        return ConfigError(f"{source}: {' '.join(message.split())}")
     shown = repr(value)
     if len(shown) > 80:
         shown = shown[:77] + "..."

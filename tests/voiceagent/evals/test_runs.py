@@ -14,6 +14,7 @@ from threading import Thread
 from typing import Any
 
 from llmcore.engine import Delta, Request, ServerError
+from voiceagent.agents import Agent
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import load
 from voiceagent.evals.callable_agent import callable_agent
@@ -63,6 +64,30 @@ def test_a_typed_call_that_fails_is_a_failed_run_and_leaves_no_task(tmp_path: Pa
     made, left = run_virtually(run())
     assert made.failures[0].reason.startswith("the call could not be made")
     assert left == set()
+
+
+class Busy(Agent):
+    """An agent that cannot be made in each second call."""
+
+    instructions = "You sell pizza."
+    made = 0
+
+    def __init__(self) -> None:
+        Busy.made += 1
+        if Busy.made % 2 == 0:
+            raise KeyError("no free line to the kitchen")
+
+
+def test_an_agent_that_cannot_be_made_fails_its_own_run_only(tmp_path: Path) -> None:
+    path = tmp_path / "shop.toml"
+    path.write_text(CONFIG.replace('instructions = "You sell pizza."', f'python = "{__name__}:Busy"'))
+
+    async def runs() -> list[Run]:
+        async with callable_agent(load(path), EvalFile(), tmp_path, typed=True) as agent:
+            return [await run_once(agent, Scenario.of("order", {"script": ["Hi."]}), seed) for seed in (1, 2)]
+
+    reasons = [run.failures[0].reason for run in run_virtually(runs())]
+    assert sum("KeyError: 'no free line to the kitchen'" in reason for reason in reasons) == 1
 
 
 def _wait_for_parent(pids: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 from voiceagent.evals.folder import read_scenarios, read_settings
 from voiceagent.validation.errors import ConfigError
 
+CODED = "from voiceagent.evals.scenario import Scenario\n"
 GOOD = """
 script = ["Hello.", { say = ["Two, please.", "Two of them."], wait_s = 1.5 }]
 [[replies]]
@@ -42,7 +43,17 @@ def test_texts_stand_for_lists_of_one(tmp_path: Path) -> None:
         ),
         ('script = [{ say = "Hi.", wait_s = -1 }]', ("script.0.wait_s", "-1")),
         ('[persona]\nhabits = ["sings"]\ngoal = "x"', ("persona.habits.0", "sings", "'pauses'")),
-        ('[persona]\ntemper = "calm"', ("set persona.goal, or script",)),
+        ('[persona]\ntemper = "calm"', (".toml: without a script", "set persona.goal, or script")),
+        ("script = [{ say = [] }]", ("script.0.say", "at least 1")),
+        ('script = ["Hi [pause x]."]', ("script.0.say.0", "unknown mark [pause x]; allowed: [pause 1.5]")),
+        ('script = ["[silence 5] Hi."]', ("unknown mark [silence 5]",)),
+        ('script = ["Hi [pause 2"]', ("unknown mark [pause 2",)),
+        ('script = ["Hi."]\n[persona]\nhabits = ["spells"]', ("habit spells", "pauses, interrupts")),
+        ('script = ["Hi."]\n[expect]\nnever_says = ["!"]', ("expect.never_says.0", "'!'", "no words")),
+        ('script = ["Hi."]\n[expect]\nsays = ["yes | "]', ("expect.says.0", "a | b")),
+        ('script = ["Hi."]\n[expect]\ntools = [{ name = "a", result = "" }]', ("expect.tools.0.result",)),
+        ('script = ["Hi."]\n[[replies]]\nto = []\nsay = "x"', ("replies.0.to",)),
+        ('script = ["Hi."]\n[[replies]]\nto = "x"\nsay = []', ("replies.0.say",)),
         ("script = 3", ("script = 3",)),
         ("script = [3]", ("script.0 = 3",)),
         ("max_turns = ", ("cannot be read as TOML",)),
@@ -74,7 +85,7 @@ def test_only_takes_names_and_patterns(tmp_path: Path) -> None:
 
 def test_a_python_file_has_scenarios_with_checks(tmp_path: Path) -> None:
     (tmp_path / "coded.py").write_text(
-        "from voiceagent.evals.scenario import Scenario\n"
+        f"{CODED}"
         "def check(call):\n    assert call.ended_by == 'agent', 'the agent must hang up'\n"
         "SCENARIOS = [Scenario.of('late', {'script': ['Goodbye.']}, check=check)]\n"
     )
@@ -84,7 +95,13 @@ def test_a_python_file_has_scenarios_with_checks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "message"), [("1 / 0", "ZeroDivisionError"), ("SCENARIOS = [3]", "allowed: a list of Scenario")]
+    ("code", "message"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("raise SystemExit(3)", r"coded\.py: cannot be imported: SystemExit"),
+        ("SCENARIOS = [3]", "allowed: a list of Scenario"),
+        (f"{CODED}SCENARIOS = [Scenario.of('late', {{'skript': ['Hi.']}})]", r"coded\.py.*skript.*script"),
+    ],
 )
 def test_a_python_file_that_fails_is_named(tmp_path: Path, code: str, message: str) -> None:
     (tmp_path / "coded.py").write_text(code)
@@ -98,6 +115,9 @@ def test_settings_of_a_folder_have_defaults_and_errors(tmp_path: Path) -> None:
     settings = read_settings(tmp_path)
     assert settings.judge is not None
     assert settings.judge.options == {"model": "x"}
+    write(tmp_path, eval='questions = ["Was it polite?"]')
+    with pytest.raises(ConfigError, match=r"eval\.toml: questions without a judge; set \[judge\]"):
+        read_settings(tmp_path)
     write(tmp_path, eval="runs = 0")
     with pytest.raises(ConfigError, match=r"eval\.toml: runs = 0"):
         read_settings(tmp_path)
