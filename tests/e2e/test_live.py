@@ -7,7 +7,7 @@ import base64
 import io
 import wave
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ SPEAKING = 75
 """Frames until the middle of the caller's words."""
 WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
 PATIENCE_S = 60.0
+QUIET_S = 4.0
+"""Time in which a second telling would begin."""
 KEPT = '[calls]\nfolder = "./kept"\n'
 
 
@@ -203,9 +205,10 @@ async def test_commentary_while_the_caller_speaks_is_told_once_in_the_answer(tmp
         await append(content="sunny", delegation_id=None)
         await caller.until_said("It says sunny.")
         assert caller.transcript("input"), "the caller was answered"
-        await append(content="windy", delegation_id=None)
-        await caller.until_said("It says windy.")
-        assert caller.transcript("output") == "It says sunny. It says windy."
+        with suppress(TimeoutError):
+            async with asyncio.timeout(QUIET_S):
+                await caller.until_said("It says sunny. It says sunny.")
+        assert caller.transcript("output") == "It says sunny."
 
 
 async def test_sideband_sees_the_session_and_has_the_agent_speak(tmp_path: Path) -> None:
