@@ -255,8 +255,8 @@ class Answering:
         if attempts + spared >= self._rules.now.preemptive_attempts:
             return dropped
         self._turn_attempts = (turn.item_id, attempts + 1)
-        wanted = self._reports.joined(ev.ResponseRequested())
-        return dropped + self._start(wanted, settings, turn, preemptive=True)
+        answer = self._reports.joined(ev.ResponseRequested())
+        return dropped + self._start(answer, settings, turn, preemptive=True)
 
     def start_next(self, settings: CallSettings) -> list[Command]:
         """Begin or release the response that is wanted, if nothing stands in its way."""
