@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from itertools import count
 
 from voiceagent.engines.own import Delta, Request, ToolCall, Usage
 
 LATE = " has ended by now: "
+COMMENTARY = re.compile('says: "(.*?)" Tell')
+"""Commentary in the guidance of the response that tells it."""
 
 
 class LiveLlm:
@@ -33,9 +36,10 @@ class LiveLlm:
             yield Delta(tool_calls=(call,))
             yield Delta(finish_reason="tool_calls", usage=Usage(10, 0, 5))
         else:
-            notes = " ".join(message.content for message in request.messages)
-            note = notes.rpartition("[For the caller: ")[2].partition("]")[0]
-            yield Delta(f"It says {last.content if last.role == 'tool' else late or note}.")
+            told = (
+                [late or last.content] if last.role in ("tool", "user") else COMMENTARY.findall(last.content)
+            )
+            yield Delta(" ".join(f"It says {each}." for each in told))
             yield Delta(finish_reason="stop", usage=Usage(10, 0, 5))
 
     async def prefill(self, request: Request) -> None:

@@ -7,7 +7,7 @@ import base64
 import io
 import wave
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,12 @@ from voiceagent.calls.continuing import continued, find_ended
 from voiceagent.conversation.history import MessageItem
 
 FRAME = 480
+SPEAKING = 75
+"""Frames until the middle of the caller's words."""
 WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
 PATIENCE_S = 60.0
+QUIET_S = 4.0
+"""Time in which a second telling would begin."""
 KEPT = '[calls]\nfolder = "./kept"\n'
 
 
@@ -37,6 +41,7 @@ class LiveCaller:
         self.connection = connection
         self.base_url = base_url
         self.events: list[dict[str, Any]] = []
+        self.frames = 0
 
     async def until(self, kind: str, **fields: Any) -> dict[str, Any]:
         """Return the next event of a kind that has these fields."""
@@ -63,6 +68,7 @@ class LiveCaller:
         for at in range(0, len(sound), FRAME):
             data = base64.b64encode(sound[at : at + FRAME].tobytes()).decode()
             await self.connection.session.input_audio.append(audio=data)
+            self.frames += 1
             await asyncio.sleep(0.02)
 
 
@@ -189,6 +195,20 @@ async def test_commentary_makes_the_agent_speak_first(tmp_path: Path) -> None:
         await caller.connection.session.commentary.append(content="Good morning", delegation_id=None)
         await caller.until_said("It says Good morning.")
         assert not caller.transcript("input"), "the caller is muted"
+
+
+async def test_commentary_while_the_caller_speaks_is_told_once_in_the_answer(tmp_path: Path) -> None:
+    async with speaking(tmp_path) as caller:
+        append = caller.connection.session.commentary.append
+        while caller.frames < SPEAKING:  # noqa: ASYNC110  sending has no event
+            await asyncio.sleep(0.01)
+        await append(content="sunny", delegation_id=None)
+        await caller.until_said("It says sunny.")
+        assert caller.transcript("input"), "the caller was answered"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(QUIET_S):
+                await caller.until_said("It says sunny. It says sunny.")
+        assert caller.transcript("output") == "It says sunny."
 
 
 async def test_sideband_sees_the_session_and_has_the_agent_speak(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from voiceagent.conversation.history import PlannedWords
 from voiceagent.conversation.mcp_lists import McpLists
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.prompting.request import has_own_prompt
+from voiceagent.conversation.reports import Reports
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Over, Response
 from voiceagent.conversation.reviews import Reviews
@@ -80,6 +81,7 @@ class Answering:
         self._results_attempts = 0  # preemptive responses started for the results that are due
         self._preemptive_allowed = True
         self._silence = SilentCaller(policy)
+        self._reports = Reports()
 
     @property
     def has_pending(self) -> bool:
@@ -89,6 +91,7 @@ class Answering:
             queue.clip is not None
             or queue.client_request is not None
             or bool(queue.speech)
+            or self._reports.pending
             or self._tools.has_update
         )
 
@@ -142,6 +145,7 @@ class Answering:
         """
         dropped = self._drop_clip() + self._reviews.drop()
         self._queue = ResponseQueue()
+        self._reports.drop()
         return dropped + self._responses.cancel_preemptive() + self._responses.stop("client")
 
     def _drop_clip(self) -> list[Command]:
@@ -162,19 +166,23 @@ class Answering:
             return []
         return [notify.nothing_to_cancel(event.response_id, event.client_event_id)]
 
-    def queue_speech(self, event: ev.SpeechRequested | ev.ReplyRequested) -> None:
+    def queue_speech(self, event: ev.SpeechRequested | ev.ReplyRequested) -> list[Command]:
         """Queue speech of the agent's code until neither side speaks. A reply of words only that waits covers
         the same request again: its prompt is built when it starts.
         """
         match event:
             case ev.SpeechRequested(text, interruptible):
                 saying = ev.ResponseRequested(interruptible=interruptible), text
+            case ev.ReplyRequested(is_report=True):
+                self._reports.request(event)
+                return self._responses.cancel_preemptive()  # its prompt has no report
             case ev.ReplyRequested(guidance, words_only):
                 choice = "none" if words_only else None
                 saying = ev.ResponseRequested(guidance=guidance, tool_choice=choice), ""
                 if words_only and saying in self._queue.speech:
-                    return
+                    return []
         self._queue.speech.append(saying)
+        return []
 
     def hang_up_after_speech(self, reason: str) -> None:
         """Hang up once the agent's pending speech has been played."""
@@ -223,6 +231,7 @@ class Answering:
         answered = not (cut or response.tool_calls or response.start.say or response.is_clip)
         if answered and not self._policy.now.tools_as_logged:
             self._tools.begin_answer()
+        self._reports.on_response_over(response, cut, not answer)
         commands = self._tools.on_response_over(response.response_id, cut)
         commands += self._reviews.on_response_over(response)
         return withdrawn + commands + self._silence.on_response_over(cut)
@@ -246,7 +255,8 @@ class Answering:
         if attempts + spared >= self._policy.now.preemptive_attempts:
             return dropped
         self._turn_attempts = (turn.item_id, attempts + 1)
-        return dropped + self._start(ev.ResponseRequested(), settings, turn, preemptive=True)
+        answer = self._reports.joined(ev.ResponseRequested())
+        return dropped + self._start(answer, settings, turn, preemptive=True)
 
     def start_next(self, settings: CallSettings) -> list[Command]:
         """Begin or release the response that is wanted, if nothing stands in its way."""
@@ -259,7 +269,7 @@ class Answering:
         if self._caller.silent and (reviewed := self._speak_review(settings)):
             return reviewed
         # not after the check for silence: a caller who keeps talking would keep the call open
-        if self._queue.hang_up_reason is not None and not self._queue.speech:
+        if self._queue.hang_up_reason is not None and not (self._queue.speech or self._reports.pending):
             reason, self._queue.hang_up_reason = self._queue.hang_up_reason, None
             return [do.HangUp(reason)]
         if settings.only_transcribes:
@@ -273,6 +283,9 @@ class Answering:
         if self._queue.speech:
             wanted, say = self._queue.speech.popleft()
             return self._speak(wanted, say, settings)
+        if self._reports.pending and not (self._queue.answer_due or requested):
+            dropped = self._responses.cancel_preemptive()
+            return dropped + self._tell_report(self._start(self._reports.alone(), settings))
         return self._start_answer(turn, settings)
 
     def _speak_review(self, settings: CallSettings) -> list[Command]:
@@ -290,20 +303,27 @@ class Answering:
     def _start_answer(self, turn: CallerTurn | None, settings: CallSettings) -> list[Command]:
         requested, self._queue.client_request = self._queue.client_request, None
         results, self._queue.about_results = self._queue.about_results, False
-        wanted = requested or self._own_request(results, settings)
+        wanted = requested or self._reports.joined(self._own_request(results, settings))
         if requested is None and self._queue.answer_due and self._preemptive_fits(turn, wanted, settings):
             self._queue.answer_due = False
             self._results_attempts = 0
-            return self._tools.detach() + self._responses.release(
-                settings, turn.acts_after_s if turn else 0.0
-            )
+            released = self._responses.release(settings, turn.acts_after_s if turn else 0.0)
+            return self._tools.detach() + self._tell_report(released)
         cancelled = self._responses.cancel_preemptive()
         if requested is None and not self._queue.answer_due:
             # last of all: the news of a tool must not delay an answer
             update = self._tools.pop_update()
             return cancelled + (self._start(wanted, settings, say=update) if update else [])
-        started = self._start(wanted, settings, turn)
+        started = self._start(wanted, settings, turn, answers=True)
+        if requested is None:
+            started = self._tell_report(started)
         return cancelled + started + (self._responses.hold_calls(turn.acts_after_s) if turn else [])
+
+    def _tell_report(self, started: list[Command]) -> list[Command]:
+        """Record that the response which these commands started tells the pending report, if any."""
+        if self._responses.active is not None:
+            self._reports.on_started(self._responses.active.response_id)
+        return started
 
     def _own_request(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:
         """Return the request for a response that the call itself wants. results: it is about tool results."""
@@ -338,7 +358,8 @@ class Answering:
         wanted = (
             self._tools.reply_due
             and self._caller.silent
-            and not (queue.speech or queue.client_request or queue.hang_up_reason is not None)
+            and not (queue.speech or self._reports.pending or queue.client_request)
+            and queue.hang_up_reason is None
         )
         if held is not None:
             return [] if wanted and planned is not None else self._responses.cancel_preemptive()
@@ -359,8 +380,11 @@ class Answering:
         preemptive: bool = False,
         say: str = "",
         planned: PlannedWords | None = None,
+        answers: bool = False,
     ) -> list[Command]:
-        """Start a response. say: fixed text, spoken without the LLM. planned: text that counts as played."""
+        """Start a response. say: fixed text, spoken without the LLM. planned: text that counts as played.
+        answers: it answers the caller, and its guidance is a report's.
+        """
         left: list[Command] = []
         if wanted.in_conversation:
             wanted = self._within_rounds(wanted)
@@ -369,7 +393,7 @@ class Answering:
             self._results_attempts = 0
             # not for a preemptive one: if it is dropped, the tools are still awaited
             # requested by the agent's code: the caller has not started another turn
-            if say or wanted.guidance:
+            if say or (wanted.guidance and not answers):
                 self._tools.overtake(by_model=not say)
             else:
                 left = self._tools.detach()
@@ -377,8 +401,7 @@ class Answering:
         response_id = self._new_id("resp")
         if wanted.mcp_servers:
             wanted = replace(wanted, mcp_tools=self._lists.tools(wanted.mcp_servers, wanted.tools or ()))
-        unfinished = turn if preemptive else None
-        request = self._prompts.for_response(wanted, settings, unfinished, planned)
+        request = self._prompts.for_response(wanted, settings, turn if preemptive else None, planned)
         start = do.StartResponse(
             response_id,
             request,

@@ -259,7 +259,7 @@ class Conversation:
             case ev.AgentChanged():
                 return self._on_agent_changed(event)
             case ev.SpeechRequested() | ev.ReplyRequested():
-                self._answering.queue_speech(event)
+                return self._answering.queue_speech(event)
             case ev.TurnsClaimed():
                 self._turns.claim(event)
             case ev.HangUpRequested(reason):

@@ -71,7 +71,7 @@ EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
         in_conversation=st.booleans(),
     ),
     st.builds(ev.SpeechRequested, TEXTS, st.booleans()),
-    st.builds(ev.ReplyRequested, TEXTS, st.booleans()),
+    st.builds(ev.ReplyRequested, TEXTS, st.booleans(), st.booleans()),
     st.builds(ev.UpdateRequested, ITEMS, TEXTS),
     st.builds(ev.ResponseCancelled, st.none() | RESPONSES),
     st.builds(ev.InputCommitted, SECONDS),

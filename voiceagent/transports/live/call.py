@@ -42,9 +42,10 @@ _APPENDS = append_heads(wire.AUDIO_APPEND)
 _THINKING = "[For your information, not to be read out: {}]"
 _COMMENTARY = "[For the caller: {}]"
 _SPEAK = (
-    "Tell the caller now, in your own words, what the application's last message says; if it is an "
-    "instruction, follow it. Add nothing that you do not know."
+    'The application says: "{}" Tell the caller this now, in one or two short sentences; if it is an '
+    "instruction, follow it."
 )
+"""Guidance for commentary. A model of 0.5 B tells what it reads last, so it has the words themselves."""
 Reason = Literal["close_requested", "expired", "connection_lost"]
 
 
@@ -72,7 +73,7 @@ class LiveCall:
         self._end = end
         self._standby = Standby(settings.start.idle_timeout_s is not None)
         self._fixture = Fixture(call.handle, self._send)
-        self._muted = self._overflowing = self._reply_waits = self._continues = False
+        self._muted = self._overflowing = self._continues = self._refused = False
         self._usage_timer: asyncio.TimerHandle | None = None
         self.finished = asyncio.Event()
         self._phrase = phrase
@@ -217,31 +218,34 @@ class LiveCall:
         self._delegations.check_id(event.delegation_id)
         match event:
             case wire.InstructionsAppend(content=content):
-                kind = "instructions"
+                kind, appended = "instructions", True
                 self._instruct(content)
             case wire.ThinkingAppend():
                 kind = "thinking"
                 self._acknowledgement.cancel()
-                self._note(_THINKING.format(event.content), event.event_id)
+                appended = self._note(_THINKING.format(event.content), event.event_id)
             case _:
                 kind = "commentary"
                 self._acknowledgement.cancel()
-                self._comment(event)
-        now_ms = self._client.now_ms
-        self._send(f"session.{kind}.appended", event.event_id, start_ms=now_ms, end_ms=now_ms)
+                appended = self._comment(event)
+        if appended:
+            now_ms = self._client.now_ms
+            self._send(f"session.{kind}.appended", event.event_id, start_ms=now_ms, end_ms=now_ms)
 
-    def _comment(self, event: wire.ContextAppend) -> None:
+    def _comment(self, event: wire.ContextAppend) -> bool:
         """Add commentary to the history, and have the agent say it once neither side speaks. The first of a
         delegation is the result of the model's call. What the client says is never delegated to it again. The
-        backend keeps its tools: the same response may be the continuation that the client requests.
+        backend keeps its tools: the same response may be the continuation that the client requests. Return
+        False if the history refuses it.
         """
         call_id = self._delegations.pop_call(event.delegation_id)
         if call_id is None:
-            self._note(_COMMENTARY.format(event.content), event.event_id)
+            appended = self._note(_COMMENTARY.format(event.content), event.event_id)
         else:
-            output = ToolOutputItem(new_id("item"), call_id, event.content)
-            self._call.handle(ev.ItemCreated(output, client_event_id=event.event_id))
-        self._reply(_SPEAK if call_id is None else "", words_only=self._delegations.to_client)
+            appended = self._create(ToolOutputItem(new_id("item"), call_id, event.content), event.event_id)
+        if appended:
+            self._reply(_SPEAK.format(event.content), words_only=self._delegations.to_client)
+        return appended
 
     def _instruct(self, content: str) -> None:
         """Append to the instructions. A message in the history would not outlive a summary of old turns."""
@@ -258,15 +262,18 @@ class LiveCall:
             message = f"the instructions would have {len(instructions)} characters; allowed: at most {limit}"
             raise RequestError("limit_exceeded", message, param)
 
-    def _note(self, text: str, client_event_id: str | None) -> None:
-        item = MessageItem(new_id("item"), "system", text)
+    def _note(self, text: str, client_event_id: str | None) -> bool:
+        return self._create(MessageItem(new_id("item"), "system", text), client_event_id)
+
+    def _create(self, item: Item, client_event_id: str | None) -> bool:
+        """Add an item to the history. Return False if it is refused; the client has the error then."""
+        self._refused = False
         self._call.handle(ev.ItemCreated(item, client_event_id=client_event_id))
+        return not self._refused
 
     def _reply(self, guidance: str, words_only: bool = False) -> None:
-        """Request a response once neither side speaks. One that waits already covers this request too."""
-        if not self._reply_waits:
-            self._reply_waits = True
-            self._call.post(ev.ReplyRequested(guidance, words_only))
+        """Have the agent say what is new once neither side speaks."""
+        self._call.post(ev.ReplyRequested(guidance, words_only, is_report=True))
 
     # ---- the backend
 
@@ -275,7 +282,7 @@ class LiveCall:
         added = to_history_item(item, new_id("item"))
         if isinstance(added, ToolOutputItem):
             self._delegations.answer(added.call_id)
-        self._call.handle(ev.ItemCreated(added, client_event_id=client_event_id))
+        self._create(added, client_event_id)
 
     def _continue(self) -> None:
         if self._delegations.request_continuation():
@@ -305,12 +312,12 @@ class LiveCall:
         return self._settings.acknowledgement_delay_s
 
     def _on_notification(self, notification: notify.Notification) -> None:
+        if isinstance(notification, notify.NotifyError):
+            self._refused = True
         self._acknowledgement.on_notification(notification)
         self._fixture.on_notification(notification)
         if (changed := self._standby.on_notification(notification, self._client.now_ms)) is not None:
             self._send(changed)
-        if isinstance(notification, notify.NotifyResponseStarted) and notification.in_conversation:
-            self._reply_waits = False
         if self._phrase and isinstance(notification, notify.NotifyToolCall):
             self._acknowledgement.on_delegation(notification.response_id)
 

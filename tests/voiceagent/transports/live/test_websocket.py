@@ -283,17 +283,31 @@ async def test_thinking_informs_without_a_response() -> None:
         assert not server.call.posted
 
 
-async def test_commentary_is_told_once_and_more_of_it_joins_the_same_response() -> None:
+async def test_commentary_is_a_message_and_a_report() -> None:
+    """See `conversation/test_reports.py` for how reports are told, each once."""
     async with session() as (server, socket):
         for content in ("It rains.", "It is cold."):
             await socket.send("session.commentary.append", content=content, delegation_id=None)
             assert (await socket.receive())["type"] == "session.commentary.appended"
         assert [isinstance(item, MessageItem) for item in created(server.call)] == [True, True]
-        assert [type(event) for event in server.call.posted] == [ev.ReplyRequested]
-        server.call.client.notify(notify.NotifyResponseStarted("resp_1", "audio"))
-        await socket.send("session.commentary.append", content="It is dark.", delegation_id=None)
-        await socket.receive()
-        assert [type(event) for event in server.call.posted] == [ev.ReplyRequested] * 2
+        assert [reply.is_report for reply in server.call.posted] == [True, True]
+
+
+@pytest.mark.parametrize("kind", ["thinking", "commentary"])
+async def test_context_that_the_history_refuses_is_an_error_and_nothing_else(kind: str) -> None:
+    full = notify.NotifyError("limit_exceeded", "the conversation is full", "item", "e1")
+
+    def refuse(call: ScriptedCall, request: ev.ClientRequest) -> None:
+        if isinstance(request, ev.ItemCreated):
+            call.client.notify(full)
+
+    async with session() as (server, socket):
+        server.call.answer = refuse
+        await socket.send(f"session.{kind}.append", event_id="e1", content="It rains.", delegation_id=None)
+        await socket.send("session.input_audio.mute")
+        assert (await socket.receive())["error"]["client_event_id"] == "e1"
+        assert (await socket.receive())["type"] == "session.input_audio.muted"
+        assert not server.call.posted
 
 
 # ---- delegation
@@ -337,7 +351,8 @@ async def test_result_of_a_delegation_asks_for_words_only() -> None:
         about = (await socket.until("session.delegation.created"))["delegation"]
         await socket.send("session.commentary.append", content="It rains.", delegation_id=about["id"])
         await socket.receive()
-        assert server.call.posted == [ev.ReplyRequested("", words_only=True)]
+        (reply,) = server.call.posted
+        assert (reply.words_only, reply.is_report, "It rains." in reply.guidance) == (True, True, True)
 
 
 async def test_delegation_without_words_is_acknowledged_in_time() -> None:
@@ -387,7 +402,7 @@ async def test_backend_continues_once_all_calls_have_outputs() -> None:
         output = {"type": "function_call_output", "call_id": "call_1", "output": "rain"}
         await socket.send("response.item.create", item=output)
         await socket.send("response.create")
-        await server.call.until(lambda call: ev.ReplyRequested("") in call.posted)
+        await server.call.until(lambda call: ev.ReplyRequested("", is_report=True) in call.posted)
         (item,) = created(server.call)
         assert (item.call_id, item.output) == ("call_1", "rain")
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from voiceagent.transports.live.protocol.session_object import SessionConfig, SessionUpdateConfig, TextPart
+from voiceagent.transports.realtime.protocol.client_events import MAX_EVENT_ID
 from voiceagent.transports.realtime.protocol.errors import Wire
 
 MAX_APPEND_CHARACTERS = 4_000
@@ -14,7 +15,7 @@ MAX_APPEND_CHARACTERS = 4_000
 AUDIO_APPEND = "session.input_audio.append"
 FIXTURE_PLAY = "session.output_audio.fixture.play"
 
-EventId = Annotated[str, Field(max_length=512)]
+EventId = Annotated[str, Field(max_length=MAX_EVENT_ID)]
 _CallId = Annotated[str, Field(min_length=1, max_length=128)]
 
 

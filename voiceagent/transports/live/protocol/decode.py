@@ -18,7 +18,7 @@ from voiceagent.transports.live.protocol.client_events import (
     FunctionOutput,
     SessionStart,
 )
-from voiceagent.transports.realtime.protocol.decode import parse_event
+from voiceagent.transports.realtime.protocol.decode import named_id, parse_event
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
 from voiceagent.transports.realtime.protocol.limits import check_event, check_length
 from voiceagent.validation.shorten import shorten
@@ -42,8 +42,7 @@ def decode(text: str | bytes, limits: EventLimits, start: type[ClientEvent] = Se
         mistake = from_validation(error, document)
     except RequestError as error:
         mistake = error
-    event_id = document.get("event_id")
-    mistake.client_event_id = event_id if isinstance(event_id, str) else None
+    mistake.client_event_id = named_id(document)
     raise mistake
 
 

@@ -39,6 +39,9 @@ def _none_but(reason: str, *allowed: object) -> PlainValidator:
     return PlainValidator(check)
 
 
+_NO_CONNECTOR = "this server has no connectors and no tunnels; name the MCP server's server_url instead"
+
+
 class PcmFormat(Wire):
     """16-bit linear PCM, little-endian, mono."""
 
@@ -82,7 +85,14 @@ class FunctionTool(RealtimeFunctionTool):
     strict: bool | None = None
 
 
-Tool = Annotated[FunctionTool | McpServerTool, Field(discriminator="type")]
+class McpTool(McpServerTool):
+    """An MCP server, which is reached by its URL alone."""
+
+    connector_id: Annotated[None, _none_but(_NO_CONNECTOR)] = None
+    tunnel_id: Annotated[None, _none_but(_NO_CONNECTOR)] = None
+
+
+Tool = Annotated[FunctionTool | McpTool, Field(discriminator="type")]
 _Delay = Annotated[int, Field(ge=0, le=MAX_DELAY_MS)]
 
 

@@ -27,7 +27,9 @@ MAX_AUDIO_MS = 86_400_000
 MAX_PLAYOUT_MS = 600_000
 """Ten minutes: longer than any caller waits for an answer."""
 
-_EventId = Annotated[str, Field(max_length=512)]
+MAX_EVENT_ID = 512
+"""Longest id of a client's event."""
+_EventId = Annotated[str, Field(max_length=MAX_EVENT_ID)]
 
 
 class ClientEvent(Wire):

@@ -72,7 +72,6 @@ class Decoder:
         """Decode one client event under the settings in force. Raise RequestError, never anything else."""
         check_length(text, self.limits)
         document = parse_event(text)
-        event_id = document.get("event_id")
         try:
             check_event(document, text, self.limits)
             return self._request(document, settings)
@@ -80,7 +79,7 @@ class Decoder:
             mistake = from_validation(error, document)
         except RequestError as error:
             mistake = error
-        mistake.client_event_id = event_id if isinstance(event_id, str) else None
+        mistake.client_event_id = named_id(document)
         raise mistake
 
     def _request(self, document: dict[str, Any], settings: CallSettings) -> ev.ClientRequest | AudioAppended:
@@ -213,8 +212,15 @@ def append_sound(
 
 def event_id_of(text: str | bytes) -> str | None:
     """Return the client's `event_id` of a decodable event, None if it has none."""
-    event_id = parse_event(text).get("event_id")
-    return event_id if isinstance(event_id, str) else None
+    return named_id(parse_event(text))
+
+
+def named_id(document: dict[str, Any]) -> str | None:
+    """Return the `event_id` that an event's error names. None if it has none, or one that is refused for its
+    length: the error would repeat all of it.
+    """
+    event_id = document.get("event_id")
+    return event_id if isinstance(event_id, str) and len(event_id) <= wire.MAX_EVENT_ID else None
 
 
 def parse_event(text: str | bytes) -> dict[str, Any]:

@@ -75,6 +75,22 @@ def test_the_table_has_every_event_of_the_package() -> None:
     assert sdk <= TAKEN.keys() | REFUSED.keys()
 
 
+MCP = {"type": "mcp", "server_label": "docs", "server_url": "https://a.b/mcp"}
+NULLS = ("connector_id", "tunnel_id", "defer_loading", "allowed_callers", "authorization", "headers")
+
+
+def test_tool_server_may_have_null_in_every_field_of_the_package() -> None:
+    tool = MCP | dict.fromkeys(NULLS)
+    backend = {"type": "responses", "responses": {"model": "m", "tools": [tool]}}
+    assert taken("session.start", session={"model": "m", "delegation": backend}).session.delegation
+
+
+@pytest.mark.parametrize("field", ["connector_id", "tunnel_id"])
+def test_tool_server_without_a_url_is_refused_with_what_is_needed(field: str) -> None:
+    backend = {"type": "responses", "responses": {"model": "m", "tools": [MCP | {field: "x"}]}}
+    assert "server_url" in start(delegation=backend).message
+
+
 @pytest.mark.parametrize("kind", TAKEN)
 def test_event_is_taken(kind: str) -> None:
     assert taken(kind, **TAKEN[kind]).type == kind

@@ -1,0 +1,206 @@
+"""Reports: what the application behind a call wants told is told once, whatever the call is doing."""
+
+from __future__ import annotations
+
+import pytest
+from call_settings import call_settings
+from call_world import CallWorld, of
+from logged_call import log_of
+
+from llmcore.engine import Message, Tool, ToolCall
+from voiceagent.calls.log.event_log import read_log
+from voiceagent.calls.replaying.replay import replay
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.settings import CallSettings
+
+NEWS, MORE = "it rains", "it is cold"
+DELEGATING = call_settings(tools=(Tool("delegate", ""),))
+
+
+def report(world: CallWorld, news: str = NEWS) -> list[do.Command]:
+    """The application adds a message, and has it told."""
+    item = MessageItem(f"news_{len(world.commands)}", "system", news)
+    commands = world.feed(ev.ItemCreated(item))
+    return commands + world.feed(ev.ReplyRequested(f"Tell: {news}", words_only=True, is_report=True))
+
+
+def tellings(world: CallWorld) -> list[do.StartResponse]:
+    """Return the responses that began, and had to tell a report."""
+    return [
+        start
+        for start in of(do.StartResponse, world.commands)
+        if start.request.messages[-1].content.startswith("Tell: ") and start.response_id in world.begun
+    ]
+
+
+def guidance(start: do.StartResponse) -> str:
+    return start.request.messages[-1].content
+
+
+def answered_call(settings: CallSettings | None = None) -> CallWorld:
+    world = CallWorld(settings or call_settings())
+    world.say("what is the weather")
+    world.play_out(world.make("One moment."))
+    return world
+
+
+def test_report_to_a_silent_line_is_told_at_once_by_a_model_that_sees_no_tools():
+    world = answered_call(DELEGATING)
+    (start,) = of(do.StartResponse, report(world))
+    assert start.request.messages[-2:] == (Message("system", NEWS), Message("system", f"Tell: {NEWS}"))
+    assert start.request.tools == ()
+
+
+def test_report_while_the_caller_speaks_is_part_of_the_answer():
+    world = answered_call(DELEGATING)
+    item_id = world.begin_speaking(5.0)
+    assert not of(do.StartResponse, report(world))
+    world.pause(item_id, "and tomorrow", 6.0)
+    world.feed(ev.TurnEnded(6.0))
+    (told,) = tellings(world)
+    assert told.request.messages[-3:] == (
+        Message("system", NEWS),
+        Message("user", "and tomorrow"),
+        Message("system", f"Tell: {NEWS}"),
+    )
+    assert told.request.tools, "the caller may want more work"
+    assert not of(do.StartResponse, world.play_out(world.make("It rains, tomorrow too.")))
+
+
+def test_answer_that_was_begun_in_a_pause_before_the_report_is_made_again_with_it():
+    world = answered_call()
+    item_id = world.begin_speaking(5.0)
+    world.pause(item_id, "and tomorrow", 6.0)
+    (early,) = world.preemptive
+    report(world)
+    world.feed(ev.TurnEnded(6.0))
+    (told,) = tellings(world)
+    assert told.response_id != early
+    assert not of(do.StartResponse, world.play_out(world.make("It rains, tomorrow too.")))
+
+
+def test_answer_that_is_begun_in_a_pause_after_the_report_tells_it():
+    world = answered_call()
+    item_id = world.begin_speaking(5.0)
+    report(world)
+    world.pause(item_id, "and tomorrow", 6.0)
+    (early,) = world.preemptive
+    world.feed(ev.TurnEnded(6.0))
+    assert [told.response_id for told in tellings(world)] == [early]
+    assert not of(do.StartResponse, world.play_out(world.make("It rains, tomorrow too.")))
+
+
+def test_report_is_told_alone_after_a_noise():
+    world = answered_call(DELEGATING)
+    item_id = world.begin_speaking(5.0)
+    report(world)
+    world.pause(item_id, "", 6.0)
+    world.feed(ev.TurnEnded(6.0))
+    (told,) = tellings(world)
+    assert told.request.tools == ()
+
+
+def test_reports_while_the_agent_speaks_are_told_by_one_response():
+    world = CallWorld()
+    world.say("what is the weather")
+    world.make("One moment.")
+    for news in (NEWS, MORE, NEWS):
+        report(world, news)
+    world.play_out(world.response_id())
+    (told,) = tellings(world)
+    assert guidance(told) == f"Tell: {NEWS}\nTell: {MORE}"
+    assert not of(do.StartResponse, world.play_out(world.make("It rains and is cold.")))
+
+
+def test_report_that_comes_while_another_is_told_follows_it():
+    world = answered_call()
+    report(world)
+    assert not of(do.StartResponse, report(world, MORE))
+    world.play_out(world.make("It rains."))
+    assert [guidance(told) for told in tellings(world)] == [f"Tell: {NEWS}", f"Tell: {MORE}"]
+
+
+def test_report_that_comes_again_while_it_is_told_is_not_told_twice():
+    world = answered_call()
+    report(world)
+    report(world)
+    assert not of(do.StartResponse, world.play_out(world.make("It rains.")))
+
+
+def test_report_that_comes_again_later_is_told_again():
+    world = answered_call()
+    for _ in range(2):
+        report(world)
+        world.play_out(world.make("It rains."))
+    assert len(tellings(world)) == 2
+
+
+def test_report_that_is_interrupted_unheard_is_part_of_the_answer_to_the_interruption():
+    world = answered_call()
+    report(world)
+    world.make("It rains.")
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.InterruptionConfirmed(5.5))
+    world.pause(item_id, "and tomorrow", 6.0)
+    world.feed(ev.TurnEnded(6.0))
+    assert len(tellings(world)) == 2
+    assert tellings(world)[-1].request.messages[-2] == Message("user", "and tomorrow")
+
+
+def test_report_that_is_interrupted_after_some_of_it_is_not_repeated():
+    world = answered_call()
+    report(world)
+    world.make("It rains.", "All day.")
+    world.played_s = 1.5
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.InterruptionConfirmed(5.5))
+    world.pause(item_id, "and tomorrow", 6.0)
+    world.feed(ev.TurnEnded(6.0))
+    assert len(tellings(world)) == 1
+
+
+def test_answer_that_calls_a_tool_in_place_of_telling_is_followed_by_the_report():
+    world = answered_call(DELEGATING)
+    item_id = world.begin_speaking(5.0)
+    report(world)
+    world.pause(item_id, "and tomorrow", 6.0)
+    world.feed(ev.TurnEnded(6.0))
+    response_id = world.response_id()
+    world.feed(ev.ToolCallsReady(response_id, (ToolCall("call_9", "delegate", "{}"),)))
+    world.feed(ev.ResponseGenerated(response_id, "tool_calls", world.usage))
+    world.play_out(response_id)
+    first, second = tellings(world)
+    assert first.request.tools and not second.request.tools
+
+
+def test_failure_of_the_model_does_not_tell_a_report_for_ever():
+    world = answered_call()
+    report(world)
+    world.feed(ev.ResponseFailed(world.response_id(), "llm", "it broke"))
+    world.play_out(world.response_id())
+    assert len(tellings(world)) == 1
+
+
+def test_call_hangs_up_after_the_report():
+    world = CallWorld()
+    world.say("what is the weather")
+    world.make("One moment.")
+    report(world)
+    world.feed(ev.HangUpRequested("done"))
+    assert not of(do.HangUp, world.play_out(world.response_id()))
+    assert of(do.HangUp, world.play_out(world.make("It rains.")))
+
+
+@pytest.mark.parametrize("speaks", [False, True])
+def test_call_with_reports_replays(speaks: bool):
+    world = answered_call()
+    if speaks:
+        item_id = world.begin_speaking(5.0)
+        report(world)
+        world.pause(item_id, "and tomorrow", 6.0)
+        world.feed(ev.TurnEnded(6.0))
+    else:
+        report(world)
+    assert replay(read_log(log_of(world))) is None
