@@ -140,6 +140,20 @@ class LocalCaller:
         """True if no turn waits for its transcript and no response is in progress."""
         return not self._open_turns and self._response_id is None
 
+    def _on_transcript(self, notification: notify.NotifyTranscript | notify.NotifyTranscriptRevised) -> None:
+        match notification:
+            case notify.NotifyTranscript(item_id, text, final=True):
+                self._open_turns.discard(item_id)
+                understood = self.exchange.understood
+                self._understood[item_id] = understood, len(understood)
+                understood.append(text)
+                self._listener.on_caller(text, final=True)
+            case notify.NotifyTranscript(text=text):
+                self._listener.on_caller(text, final=False)
+            case notify.NotifyTranscriptRevised(item_id, text) if item_id in self._understood:
+                texts, place = self._understood[item_id]
+                texts[place] = text
+
     def notify(self, notification: notify.Notification) -> None:
         """Record a notification."""
         exchange = self.exchange
@@ -176,20 +190,6 @@ class LocalCaller:
                 exchange.failures.append(message)
             case _:
                 pass
-
-    def _on_transcript(self, notification: notify.NotifyTranscript | notify.NotifyTranscriptRevised) -> None:
-        match notification:
-            case notify.NotifyTranscript(item_id, text, final=True):
-                self._open_turns.discard(item_id)
-                understood = self.exchange.understood
-                self._understood[item_id] = understood, len(understood)
-                understood.append(text)
-                self._listener.on_caller(text, final=True)
-            case notify.NotifyTranscript(text=text):
-                self._listener.on_caller(text, final=False)
-            case notify.NotifyTranscriptRevised(item_id, text) if item_id in self._understood:
-                texts, place = self._understood[item_id]
-                texts[place] = text
 
     def play(self, response_id: str, frame: Samples) -> None:
         """Record 20 ms of the agent's audio."""
