@@ -36,6 +36,8 @@ class MoonshineRecognizer(RedecodingRecognizer):
             that.
         step_s: new audio that triggers another decoding.
         workers: concurrent decodings, each on one thread.
+        second_model: a folder as for `model`. Once a turn is over and can no longer be resumed, this model
+            decodes it as a whole, and its words replace those in the history. No answer waits for that.
     """
 
     def __init__(
@@ -48,9 +50,13 @@ class MoonshineRecognizer(RedecodingRecognizer):
         vocabulary: tuple[str, ...] = (),
         step_s: float = 0.3,
         workers: int = 1,
+        second_model: Path | None = None,
     ) -> None:
         if phrase_weight < 0:
             raise ValueError(f"phrase_weight is {phrase_weight}; allowed: 0 or more")
         load = partial(LoadedModel, model, phrases, phrase_weight, adapter, vocabulary)
-        super().__init__("moonshine", load, step_s, _MAX_S, workers)
+        load_second = partial(LoadedModel, second_model, phrases, phrase_weight, None, vocabulary)
+        super().__init__(
+            "moonshine", load, step_s, _MAX_S, workers, None if second_model is None else load_second
+        )
         self.takes_expected = True  # phrases of a call

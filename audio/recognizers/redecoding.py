@@ -6,13 +6,10 @@ For models that release the GIL while they compute, as CTranslate2's and onnxrun
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
-import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
 from typing import Any, Protocol, TypeVar, cast
@@ -31,13 +28,10 @@ from audio.recognizers import (
 )
 from audio.recognizers.decoding.growing_window import GrowingWindow, Segment, wordless_samples
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
+from audio.recognizers.low_priority import lower_priority
+from audio.recognizers.second_opinion import SecondModel, SecondOpinion, WholeUtterance
 
 _T = TypeVar("_T")
-
-_NICENESS = 10
-"""Niceness of threads that decode partial hypotheses: a tenth of the time of one that decodes a
-settled one.
-"""
 
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10  # equal pieces, so that their number measures the backlog
 _MAX_WAITING_PIECES = 200
@@ -79,10 +73,18 @@ class RedecodingRecognizer:
         step_s: new audio that triggers another decoding; more in proportion if utterances outnumber workers.
         longest_s: maximum window; a longer one is cut where its text is stable.
         workers: concurrent decodings.
+        load_second: loads the model of second opinions, None for none. The last hypothesis of an utterance
+            whose audio has ended is its second opinion, unless other utterances are decoded then.
     """
 
     def __init__(
-        self, name: str, load: Callable[[], DecodingModel], step_s: float, longest_s: float, workers: int
+        self,
+        name: str,
+        load: Callable[[], DecodingModel],
+        step_s: float,
+        longest_s: float,
+        workers: int,
+        load_second: Callable[[], SecondModel] | None = None,
     ) -> None:
         if step_s <= 0:
             raise ValueError(f"step_s is {step_s}; allowed: over 0")
@@ -92,6 +94,7 @@ class RedecodingRecognizer:
         """True if the model is an `ExpectingModel`."""
         self._name = name
         self._load = load
+        self._second = None if load_second is None else SecondOpinion(load_second)
         self._step_s = step_s
         self._longest_s = longest_s
         self._workers = workers
@@ -111,12 +114,14 @@ class RedecodingRecognizer:
             return
         self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix=self._name)
         self._partial_pool = ThreadPoolExecutor(
-            self._max_partial, thread_name_prefix=f"{self._name} low priority", initializer=_lower_priority
+            self._max_partial, thread_name_prefix=f"{self._name} low priority", initializer=lower_priority
         )
         try:
             model = await self._in_thread(self._load)
             warm_up = partial(model.open(), np.zeros(SAMPLE_RATE_HZ, np.int16), "", Event(), None)
             await self._in_thread(warm_up)
+            if self._second is not None:
+                await self._second.start()
         except BaseException:
             await self.close()
             raise
@@ -130,6 +135,8 @@ class RedecodingRecognizer:
         for pool in pools:
             if pool is not None:
                 pool.shutdown()
+        if self._second is not None:
+            await self._second.close()
 
     async def recognize(
         self, sound: AsyncIterator[Samples | Flush], expected: ExpectedSpeech = NOTHING_EXPECTED
@@ -148,17 +155,31 @@ class RedecodingRecognizer:
         """
         if self._model is None:
             raise RecognizerError(f"{self._name}: not started, or closed")
+        whole = WholeUtterance()
         async with self._open_utterance(_open(self._model, expected), sound) as utterance:
-            over = False
-            while not over:
-                piece = await utterance.ahead.next()
-                over = piece is None
-                self._count(utterance, growing=piece is not None)
+            while (piece := await utterance.ahead.next()) is not None:
+                if self._second is not None:
+                    whole.push(piece)
+                self._count(utterance, growing=True)
                 hypothesis = await self._process_piece(utterance, piece)
                 if isinstance(piece, Flush):
                     self._count(utterance, growing=bool(utterance.ahead.waiting))
                 if hypothesis is not None:
                     yield hypothesis
+            self._count(utterance, growing=False)
+            yield await self._last_hypothesis(utterance, whole, expected)
+
+    async def _last_hypothesis(
+        self, utterance: _Utterance, whole: WholeUtterance, expected: ExpectedSpeech
+    ) -> Hypothesis:
+        """Return the hypothesis of an utterance that is over, by the second model if there is one and no
+        other utterance is being decoded.
+        """
+        last = await self._settle(utterance, Flush())
+        if self._second is None or self._running:
+            return last
+        text = await self._second.of(whole, expected, last)
+        return replace(last, text=text, stable=text)
 
     @asynccontextmanager
     async def _open_utterance(
@@ -181,30 +202,30 @@ class RedecodingRecognizer:
         self._utterances += growing - utterance.growing
         utterance.growing = growing
 
-    async def _process_piece(self, utterance: _Utterance, piece: Samples | Flush | None) -> Hypothesis | None:
-        """Process a piece (None at the end) and return the hypothesis to yield, if any."""
+    async def _process_piece(self, utterance: _Utterance, piece: Samples | Flush) -> Hypothesis | None:
+        """Process a piece and return the hypothesis to yield, if any."""
+        if isinstance(piece, Flush):
+            return await self._settle(utterance, piece)
         window = utterance.window
-        flush = None
-        if isinstance(piece, np.ndarray):
-            window.push_audio(piece)
-            if (
-                utterance.ahead.waiting
-                or self._partials_must_wait
-                or not window.is_due(self._utterances_per_worker)
-            ):
-                return None
-        else:
-            flush = piece or Flush()
-        if _needs_decoding(window, flush) and not await self._decode(utterance, flush):
+        window.push_audio(piece)
+        must_wait = utterance.ahead.waiting or self._partials_must_wait
+        if must_wait or not window.is_due(self._utterances_per_worker):
             return None
-        settled = flush is not None
-        hypothesis = Hypothesis(
-            window.text, window.stable, settled, window.confidence, window.complete, window.languages
-        )
-        if hypothesis == utterance.reported and not settled:
+        if not await self._decode(utterance, None):
+            return None
+        hypothesis = _hypothesis(window, settled=False)
+        if hypothesis == utterance.reported:
             return None
         utterance.reported = hypothesis
         return hypothesis
+
+    async def _settle(self, utterance: _Utterance, flush: Flush) -> Hypothesis:
+        """Answer a flush."""
+        # partial hypotheses are decoded without expecting anything
+        if flush.is_special or utterance.window.is_changed(flush.silence_s):
+            await self._decode(utterance, flush)
+        utterance.reported = _hypothesis(utterance.window, settled=True)
+        return utterance.reported
 
     @property
     def _utterances_per_worker(self) -> float:
@@ -267,11 +288,10 @@ def _open(model: DecodingModel, expected: ExpectedSpeech) -> Decode:
     return model.open() if expected == NOTHING_EXPECTED else cast("ExpectingModel", model).open_in(expected)
 
 
-def _needs_decoding(window: GrowingWindow, flush: Flush | None) -> bool:
-    """Return True if the window must be decoded to answer the flush."""
-    if flush is None or flush.is_special:  # partial hypotheses are decoded without expecting anything
-        return True
-    return window.is_changed(flush.silence_s)
+def _hypothesis(window: GrowingWindow, settled: bool) -> Hypothesis:
+    return Hypothesis(
+        window.text, window.stable, settled, window.confidence, window.complete, window.languages
+    )
 
 
 @dataclass(slots=True)
@@ -324,11 +344,3 @@ class _PartialCanceller:
                     if item.is_special or self._new_samples > wordless_samples(silence_s, self._samples):
                         self._abandoned.set()
                 yield item
-
-
-def _lower_priority() -> None:
-    """Lower this thread's priority within the process."""
-    if sys.platform == "linux":  # elsewhere niceness applies to processes
-        os.setpriority(
-            os.PRIO_PROCESS, threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + _NICENESS
-        )

@@ -82,6 +82,17 @@ class TranscriptChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class TranscriptRevised:
+    """The recognizer's second opinion of a turn that no voice can resume any more. earlier: of the turns that
+    it resumed, oldest first.
+    """
+
+    item_id: str
+    text: str
+    earlier: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
+
+
+@dataclass(frozen=True, slots=True)
 class TurnJudged:
     """The turn model's probability, 0 to 1, that the turn is complete at the pause in progress."""
 
@@ -351,6 +362,7 @@ Event = (
     | CallerGone
     | PreemptiveAllowed
     | ResponseReviewed
+    | TranscriptRevised
     | HistorySummarised
     | UpstreamEvent
 )

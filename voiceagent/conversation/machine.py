@@ -181,6 +181,8 @@ class Conversation:
                 self._answering.allow_preemptive(allowed)
             case ev.ResponseReviewed():
                 return self._reviews.on_reviewed(event)
+            case ev.TranscriptRevised():
+                return self._on_transcript_revised(event)
             case ev.HistorySummarised(text):
                 self._prompts.set_summary(text)
             case ev.CallerWoke():
@@ -196,6 +198,18 @@ class Conversation:
             case _ if self._caller.open is not None:
                 return self._turns.on_turn_event(self._caller.open, event, self.settings)
         return []
+
+    def _on_transcript_revised(self, event: ev.TranscriptRevised) -> list[Command]:
+        """Replace the words of turns by the recognizer's second opinion, and prefill them.
+
+        Too late once the LLM reads the old words for a later turn, or will for a tool's result: it would have
+        to read all after them again while the caller waits.
+        """
+        by_tool = any(not isinstance(item, MessageItem) for item in self.history.items[-1:])
+        if by_tool or self._answering.has_pending or not self._caller.silent or self._turns.claimed:
+            return []
+        revised = self._caller.revise(event)
+        return [*revised, *(self._prompts.prefill_history(self.settings) if revised else ())]
 
     def _on_call_started(self, greeting: str) -> list[Command]:
         self._started = True

@@ -115,6 +115,14 @@ class NotifyTranscript:
 
 
 @dataclass(frozen=True, slots=True)
+class NotifyTranscriptRevised:
+    """An item's words were replaced by the recognizer's second opinion."""
+
+    item_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class NotifyTranscriptFailed:
     """Recognition of the caller's turn failed."""
 
@@ -298,6 +306,7 @@ Notification = (
     | NotifyInferenceResumed
     | NotifyKeyPressed
     | NotifyTranscript
+    | NotifyTranscriptRevised
     | NotifyTranscriptFailed
     | NotifyItemAdded
     | NotifyItemDone

@@ -24,6 +24,8 @@ def withheld_event(event: ev.Event) -> ev.Event:
             earlier = tuple(map(_withheld, event.earlier))
             stable = _withheld(event.stable)
             return replace(event, text=_withheld(event.text), stable=stable, earlier=earlier)
+        case ev.TranscriptRevised(item_id, text, earlier):
+            return ev.TranscriptRevised(item_id, _withheld(text), tuple(map(_withheld, earlier)))
         case ev.TurnEndScored():
             return replace(event, words=_withheld(event.words))
         case ev.KeyPressed():

@@ -205,6 +205,7 @@ async def _hearing(config: Config, recognizer: Recognizer) -> Hearing:
         endpoint=config.turn.to_endpointing(),
         echo=config.echo,
         input_buffer_s=config.server.input_buffer_s,
+        second_opinions="second_model" in config.recognizer.options,
     )
 
 

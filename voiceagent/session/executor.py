@@ -288,6 +288,8 @@ class CommandExecutor:
         match notification:  # the client gets less detail
             case notify.NotifyResponseEnded(response_id, "failed", reason):
                 self._log.warning("response_failed", response=response_id, reason=reason)
+            case notify.NotifyTranscriptRevised(item_id):
+                self._log.info("transcript_revised", item=item_id)
             case notify.NotifyTranscriptFailed(item_id, reason):
                 self._log.warning("transcript_failed", item=item_id, reason=reason)
         # first, because the rest is bookkeeping

@@ -71,7 +71,9 @@ class Listener:
         self._detector = TurnDetector(hearing.endpoint, settings.turn_detection)
         self._recent = bytearray()  # the newest `KEPT_S`, int16 at 16 kHz
         self._processed_samples = 0  # output of the front end since the call began
-        self.recognitions = TurnRecognitions(hearing.recognizer, settings, post, monitor)
+        self.recognitions = TurnRecognitions(
+            hearing.recognizer, settings, post, monitor, hearing.second_opinions
+        )
         # sample of the call from which a pause is withheld from recognition
         self._withheld_from: int | None = None
         self._voiced_until_s = 0.0  # beginning of that pause
@@ -135,7 +137,7 @@ class Listener:
         received_s = self.received_s
         resumable = self.recognitions.resumable
         if resumable is not None and resumable.until_s < received_s - _RESUME_LATENCY_S:
-            self.recognitions.close_resumable()
+            self.recognitions.finish_resumable()
         if len(self._recent) > _KEPT_BYTES:
             # one memmove per window: a ring buffer would have to be linearised for every read
             del self._recent[:-_KEPT_BYTES]

@@ -19,7 +19,12 @@ from audio.recognizers import (
     RecognizerError,
     recognize_expecting,
 )
-from voiceagent.conversation.events import Event, RecognitionFailed, TranscriptChanged
+from voiceagent.conversation.events import (
+    Event,
+    RecognitionFailed,
+    TranscriptChanged,
+    TranscriptRevised,
+)
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn.seam import divide
 from voiceagent.session.call_monitor import CallMonitor
@@ -59,6 +64,7 @@ class TurnRecognition:
         self._waiting_samples = 0
         self.awaited = 0  # settled hypotheses that were requested and have not arrived
         self._more = asyncio.Event()
+        self._over = False  # no more audio will come
         self.task = asyncio.create_task(self._recognize(), name=f"recognize {item_id}")
         self.task.add_done_callback(outcome)
 
@@ -88,6 +94,13 @@ class TurnRecognition:
         """True until the recognition has failed."""
         return not self.task.done()
 
+    def finish(self) -> None:
+        """End the audio: no voice has resumed the turn. `TranscriptRevised` is posted if the last hypothesis
+        has other words.
+        """
+        self._over = True
+        self._more.set()
+
     def stop(self) -> None:
         """Cancel the recognition."""
         self.task.cancel()
@@ -99,6 +112,9 @@ class TurnRecognition:
                 recognize_expecting(self._recognizer, self._queued_audio(), self._expected)
             ) as hypotheses:
                 async for hypothesis in hypotheses:
+                    if self._over:
+                        self._revise(hypothesis.text)
+                        continue
                     self.awaited -= hypothesis.settled
                     self._post(self._changed(hypothesis))
         except RecognizerError as error:
@@ -121,8 +137,14 @@ class TurnRecognition:
             hypothesis.languages if hypothesis.settled else (),
         )
 
+    def _revise(self, text: str) -> None:
+        """Post the last hypothesis, divided among the turns, if it has other words."""
+        revised = divide(text, self._earlier[:-1])
+        if text and revised != self._earlier:
+            self._post(TranscriptRevised(self.item_id, revised[-1], revised[:-1]))
+
     async def _queued_audio(self) -> AsyncGenerator[Samples | Flush, None]:
-        while True:
+        while not self._over:
             while self._sound:
                 item = self._sound.popleft()
                 if not isinstance(item, Flush):
@@ -149,7 +171,8 @@ class TurnRecognitions:
     """Recognitions of one call: of the turn in progress, of turns whose transcript is not settled, and of one
     that is over but may be resumed.
 
-    post: receives their events. monitor: timeouts and faults of the call.
+    post: receives their events. monitor: timeouts and faults of the call. second_opinions: at the end of an
+    utterance the recognizer decodes it once more, better.
     """
 
     def __init__(
@@ -158,6 +181,7 @@ class TurnRecognitions:
         settings: CallSettings,
         post: Callable[[Event], None],
         monitor: CallMonitor,
+        second_opinions: bool = False,
     ) -> None:
         self.settings = settings
         self.active: TurnRecognition | None = None
@@ -167,7 +191,9 @@ class TurnRecognitions:
         self._recognizer = recognizer
         self._post = post
         self._monitor = monitor
+        self._second_opinions = second_opinions
         self._by_item: dict[str, TurnRecognition] = {}
+        self._finishing: TurnRecognition | None = None  # one that no voice can resume any more
 
     def resume(self, item_id: str, continues: str) -> TurnRecognition | None:
         """Continue the recognition of the turn `continues` as that of this item, and return it. If it is no
@@ -243,6 +269,19 @@ class TurnRecognitions:
         if resumable is not None:
             resumable.recognition.stop()
 
+    def finish_resumable(self) -> None:
+        """End the recognition that a voice could have resumed, if any: its time is over."""
+        resumable, self.resumable = self.resumable, None
+        if resumable is None:
+            return
+        if not self._second_opinions or resumable.item_id != resumable.recognition.item_id:
+            resumable.recognition.stop()
+            return
+        if self._finishing is not None:
+            self._finishing.stop()
+        self._finishing = resumable.recognition
+        self._finishing.finish()
+
     def fail(self, item_id: str, reason: str) -> None:
         """Fail the recognition of a turn."""
         recognition = self._by_item.get(item_id)
@@ -266,6 +305,8 @@ class TurnRecognitions:
         if self.resumable is not None:
             tasks.append(self.resumable.recognition.task)
             self.resumable = None
+        if self._finishing is not None:
+            tasks.append(self._finishing.task)
         self._by_item.clear()
         for task in tasks:
             task.cancel()

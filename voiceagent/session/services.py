@@ -36,7 +36,8 @@ class Hearing:
     """Services for the caller's audio.
 
     endpoint: settings of speech and pauses. turn_model: None without one. input_buffer_s: maximum lead of
-    a client's audio over real time.
+    a client's audio over real time. second_opinions: the recognizer decodes utterances that are over once
+    more, with a better model.
     """
 
     front_end: FrontEnd
@@ -45,6 +46,7 @@ class Hearing:
     endpoint: EndpointConfig
     echo: EchoConfig
     input_buffer_s: float
+    second_opinions: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,7 @@ class LocalCaller:
         self._clock = clock
         self._listener = listener
         self._open_turns: set[str] = set()
+        self._understood: dict[str, tuple[list[str], int]] = {}  # list and place of each item's text
         self._response_id: str | None = None
         self.exchange = Exchange()
 
@@ -138,6 +139,20 @@ class LocalCaller:
     def quiet(self) -> bool:
         """True if no turn waits for its transcript and no response is in progress."""
         return not self._open_turns and self._response_id is None
+
+    def _on_transcript(self, notification: notify.NotifyTranscript | notify.NotifyTranscriptRevised) -> None:
+        match notification:
+            case notify.NotifyTranscript(item_id, text, final=True):
+                self._open_turns.discard(item_id)
+                understood = self.exchange.understood
+                self._understood[item_id] = understood, len(understood)
+                understood.append(text)
+                self._listener.on_caller(text, final=True)
+            case notify.NotifyTranscript(text=text):
+                self._listener.on_caller(text, final=False)
+            case notify.NotifyTranscriptRevised(item_id, text) if item_id in self._understood:
+                texts, place = self._understood[item_id]
+                texts[place] = text
 
     def notify(self, notification: notify.Notification) -> None:
         """Record a notification."""
@@ -147,12 +162,8 @@ class LocalCaller:
                 self._open_turns.add(item_id)
             case notify.NotifySpeechStopped():
                 exchange.decided_s.append(self._clock())
-            case notify.NotifyTranscript(item_id, text, final=True):
-                self._open_turns.discard(item_id)
-                exchange.understood.append(text)
-                self._listener.on_caller(text, final=True)
-            case notify.NotifyTranscript(text=text):
-                self._listener.on_caller(text, final=False)
+            case notify.NotifyTranscript() | notify.NotifyTranscriptRevised():
+                self._on_transcript(notification)
             case notify.NotifyTranscriptFailed(item_id, reason):
                 self._open_turns.discard(item_id)
                 exchange.failures.append(reason)

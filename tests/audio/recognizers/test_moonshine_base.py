@@ -9,12 +9,13 @@ from threading import Event
 import numpy as np
 import pytest
 from recordings import recorded
-from sounds import said
+from sounds import chunks, recognized, said
 
 from audio.onnx.runtime import onnx_session
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, moonshine_model
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, moonshine_model
 from audio.recognizers.decoding.growing_window import Segment
+from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_model import LoadedModel, model_files
 from voiceagent.weights import is_stored, known_weights, weights_folder
 
@@ -32,6 +33,16 @@ def folder() -> Path:
 @pytest.fixture(scope="module")
 def model(folder: Path) -> LoadedModel:
     return LoadedModel(folder)
+
+
+async def test_second_model_has_the_last_word(folder: Path) -> None:
+    sound = recorded("people/ami_headset.wav", SAMPLE_RATE_HZ)
+    recognizer = MoonshineRecognizer(second_model=folder)
+    await recognizer.start()
+    found = await recognized(recognizer, chunks(sound, Flush()))
+    await recognizer.close()
+    alone = decode(LoadedModel(folder), sound).text
+    assert found[-1].text == alone != found[-2].text
 
 
 def decode(model: LoadedModel, sound: Samples) -> Segment:

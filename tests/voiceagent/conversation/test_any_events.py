@@ -49,6 +49,7 @@ EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
     st.builds(ev.TurnEnded, SECONDS, LEVELS, st.none() | SECONDS),
     st.builds(ev.CallsDue, RESPONSES),
     st.builds(ev.TranscriptChanged, ITEMS, TEXTS, TEXTS, st.booleans(), st.none() | st.floats(0, 1)),
+    st.builds(ev.TranscriptRevised, ITEMS, TEXTS, st.lists(TEXTS, max_size=2).map(tuple)),
     st.builds(ev.TurnJudged, ITEMS, st.floats(0, 1)),
     st.builds(ev.RecognitionFailed, ITEMS, st.just("it broke")),
     st.builds(ev.FragmentReady, RESPONSES, TEXTS.map(fragment)),

@@ -10,6 +10,7 @@ import pytest
 from audio.recognizers import Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import Delta, LlmError, Message, Request, ToolCall, Usage
+from voiceagent.bench.people.offline import NoWords, quick_services
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.config import LlmEndConfig
 from voiceagent.conversation.mcp import ListedTool
@@ -49,6 +50,15 @@ def watch_closing(engines: Engines) -> list[str]:
 async def test_the_warm_up_tells_what_each_stage_took(config):
     async with started(config, build_engines(config), Metrics()) as (_, latency):
         assert set(latency) == {"recognition", "request", "llm_ttft", "fragmenting", "synthesis", "playout"}
+
+
+async def test_a_recognizer_with_a_second_model_is_asked_for_second_opinions(config: Config) -> None:
+    async with quick_services(config, NoWords()) as services:
+        assert not services.hearing.second_opinions
+    text = config.source.read_text()
+    config.source.write_text(text.replace("[recognizer]\n", '[recognizer]\nsecond_model = "./model"\n'))
+    async with quick_services(load(config.source), NoWords()) as services:
+        assert services.hearing.second_opinions
 
 
 async def test_engines_are_closed_in_the_end(config):

@@ -248,6 +248,22 @@ class Caller:
                 self._write_transcript(resumed)
             resumed = resumed.resumes
 
+    def revise(self, event: ev.TranscriptRevised) -> list[Command]:
+        """Replace the words of the last turn, and of those that it resumed. A turn without words gets none:
+        they were the agent's own, or hesitations.
+        """
+        turn = self.last
+        if turn is None or turn.item_id != event.item_id or turn.private:
+            return []
+        commands: list[Command] = []
+        for text in reversed((*event.earlier, event.text)):
+            if turn is not None and turn.text not in ("", text) and turn.item_id in self._history:
+                turn.recognition = replace(turn.recognition, text=text)
+                self._write_transcript(turn)
+                commands.append(notify.NotifyTranscriptRevised(turn.item_id, text))
+            turn = turn and turn.resumes
+        return commands
+
     def set_turn_model_result(self, turn: CallerTurn, event: ev.TurnJudged) -> None:
         """Store the turn model's probability for the pause in progress. A late one must not apply to the next
         pause.

@@ -45,6 +45,15 @@ def messages(world: CallWorld) -> list[MessageItem]:
     return [item for item in world.conversation.history.items if isinstance(item, MessageItem)]
 
 
+def test_a_call_with_a_second_opinion_replays() -> None:
+    world = CallWorld()
+    world.say("do you have a pull", at_s=1.0)
+    world.make("Yes, we have a pool.")
+    item_id = world.conversation.history.items[0].item_id
+    assert world.feed(ev.TranscriptRevised(item_id, "do you have a pool"))
+    assert replay(read_log(log_of(world))) is None
+
+
 @given(st.data())
 def test_a_log_that_broke_off_anywhere_replays_up_to_there(data):
     whole = log_of(long_call())

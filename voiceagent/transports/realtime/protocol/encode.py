@@ -116,6 +116,8 @@ class Encoder:
                 return response.mcp_call_ended(notification) if response else ()
             case notify.NotifyIdle(committed=True):
                 return self._idle(notification)
+            case notify.NotifyTranscriptRevised():
+                return ()  # the protocol has no event for it; the item can be retrieved
             case notify.NotifySettings(settings, created):
                 self.settings = settings
                 kind = "session.created" if created else "session.updated"

@@ -214,3 +214,7 @@ def test_a_turns_latency_says_what_ended_it() -> None:
         "silence_ms": 128,
         "witnesses": {"bias": 0.4, "asks": 0.8},
     }
+
+
+def test_a_second_opinion_has_no_event_in_the_protocol() -> None:
+    assert list(Encoder("sess_1", "conv_1").encode(notify.NotifyTranscriptRevised("item_1", "a pool"))) == []
