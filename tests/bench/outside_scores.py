@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
 import jiwer  # noqa: E402
-import pandas  # noqa: E402
+import pandas  # type: ignore[import-untyped]  # noqa: E402
 from eot_harness import metrics as eot_bench  # noqa: E402
 from outside_programs import EOT_BENCH, eot_bench_points, tau_voice_panel  # noqa: E402
 from tau2.metrics import voice_interaction_metrics as tau_voice  # noqa: E402

@@ -49,7 +49,7 @@ def tau_voice_panel(metrics: Any, calls: Sequence[CallSpeech]) -> dict[str, floa
     """
     speech = [_with_only(call, SPEECH) for call in calls]
     sounds = [_with_only(call, SOUNDS) for call in calls]
-    panel = {}
+    panel: dict[str, float | None] = {}
     for part, names in ((speech, TAU_VOICE_SPEECH), (sounds, TAU_VOICE_SOUNDS)):
         simulations = [
             SimpleNamespace(id=str(at), task_id="1", ticks=_ticks(call)) for at, call in enumerate(part)
