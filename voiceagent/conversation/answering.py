@@ -307,8 +307,9 @@ class Answering:
         if requested is None and self._queue.answer_due and self._preemptive_fits(turn, wanted, settings):
             self._queue.answer_due = False
             self._results_attempts = 0
+            left = self._tools.detach()  # before the release, which may start tools of its own
             released = self._responses.release(settings, turn.acts_after_s if turn else 0.0)
-            return self._tools.detach() + self._tell_report(released)
+            return left + self._tell_report(released)
         cancelled = self._responses.cancel_preemptive()
         if requested is None and not self._queue.answer_due:
             # last of all: the news of a tool must not delay an answer

@@ -299,6 +299,20 @@ def test_a_preemptive_response_runs_nothing_before_the_turn_is_over() -> None:
     assert run(call.feed(ev.TurnEnded(2.0))) == ["book"]
 
 
+def test_the_result_of_a_preemptive_call_stands_at_its_call_as_of_any_other() -> None:
+    call = CallWorld(SETTINGS)
+    item_id = call.begin_speaking()
+    call.pause(item_id, "book a table please")
+    (response_id,) = call.preemptive
+    call.feed(ev.ToolCallsReady(response_id, (ToolCall("book_1", "book", "{}"),)))
+    call.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage()))
+    call.feed(ev.TurnEnded(2.0))
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    asked, told = begun.request.messages[-2:]
+    assert [one.name for one in asked.tool_calls] == ["book"]
+    assert (told.role, told.content) == ("tool", "table 4")
+
+
 def test_a_caller_who_goes_on_is_answered_and_the_result_comes_late() -> None:
     call = world()
     answered(call, "book")

@@ -41,8 +41,8 @@ def test_a_model_that_tells_is_scaled_to_what_it_is_right_in() -> None:
     assert found.why_off == ""
     assert found.end.scale == pytest.approx(2.0, abs=0.4)
     assert found.end.offset == pytest.approx(8.0, abs=1.6)
-    assert found.fitted.brier < found.told.brier
-    assert found.fitted.ece < 0.08 < found.told.ece
+    assert found.fitted.brier < found.raw.brier
+    assert found.fitted.ece < 0.08 < found.raw.ece
 
 
 def test_a_model_that_does_not_tell_is_left_off() -> None:
