@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -30,6 +29,7 @@ from voiceagent.conversation.tool_names import free_names
 from voiceagent.engines.engines import Engines
 from voiceagent.mcp.pool import McpPool
 from voiceagent.processes.rounds import ROUND_S
+from voiceagent.processes.threads import tune_interpreter
 from voiceagent.server.context import build_context
 from voiceagent.server.fixed_phrases import fixed_phrases, speak_ahead
 from voiceagent.server.warm_up import WarmUpError, warm_up
@@ -104,10 +104,7 @@ async def started(
             raise CommandFailed(f"cannot start: {error}") from error
         ahead = asyncio.create_task(speak_ahead(engines.synthesizer, fixed_phrases(config)))
         closing.push_async_callback(_cancel, ahead)
-        # Exclude the objects loaded so far from garbage collection, which would otherwise scan them during
-        # calls.
-        gc.collect()
-        gc.freeze()
+        tune_interpreter()
         yield services, latency
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from audio.synthesizers import SynthesizerError
 from llmcore.engine import LlmError
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.processes.threads import tune_interpreter
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP
 from voiceagent.server.descriptors import Acceptor
 from voiceagent.server.ending import Stop, ignore_stop_signals, log_draining, stop_on_signals
@@ -103,8 +103,7 @@ class Supervisor:
             raise CommandFailed(f"cannot start: {error}") from error
         # workers wait for this before their warm-up, which needs the engines
         self._workers.engines_started.set()
-        gc.collect()
-        gc.freeze()  # as in `started`
+        tune_interpreter()
         monitoring = [
             asyncio.create_task(self._llm_monitor.run(lambda: self._workers.answered), name="LLM monitor"),
             asyncio.create_task(self._workers.loop.run(), name="loop monitor"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,12 @@ def watch_closing(engines: Engines) -> list[str]:
 async def test_the_warm_up_tells_what_each_stage_took(config):
     async with started(config, build_engines(config), Metrics()) as (_, latency):
         assert set(latency) == {"recognition", "request", "llm_ttft", "fragmenting", "synthesis", "playout"}
+
+
+async def test_once_a_server_is_ready_its_threads_take_turns_sooner(config: Config) -> None:
+    sys.setswitchinterval(0.005)  # as Python has it
+    async with started(config, build_engines(config), Metrics()):
+        assert sys.getswitchinterval() == pytest.approx(0.0005)
 
 
 async def test_a_recognizer_with_a_second_model_is_asked_for_second_opinions(config: Config) -> None:
