@@ -9,7 +9,7 @@ from itertools import count
 from voiceagent.engines.own import Delta, Request, ToolCall, Usage
 
 LATE = " has ended by now: "
-COMMENTARY = re.compile('says: "(.*?)" Tell')
+COMMENTARY = re.compile('says: "(.*?)" Tell', re.DOTALL)
 """Commentary in the guidance of the response that tells it."""
 
 
@@ -36,9 +36,8 @@ class LiveLlm:
             yield Delta(tool_calls=(call,))
             yield Delta(finish_reason="tool_calls", usage=Usage(10, 0, 5))
         else:
-            told = (
-                [late or last.content] if last.role in ("tool", "user") else COMMENTARY.findall(last.content)
-            )
+            notes = COMMENTARY.findall(last.content) if last.role == "system" else []
+            told = notes or [late or last.content]
             yield Delta(" ".join(f"It says {each}." for each in told))
             yield Delta(finish_reason="stop", usage=Usage(10, 0, 5))
 
