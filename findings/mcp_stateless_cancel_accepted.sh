@@ -4,9 +4,9 @@
 #
 # When a caller interrupts, an agent cancels the tool that it waits for, and the SDK's client sends `notifications/cancelled`
 # as the specification has it (2025-11-25, "Cancellation"). One expects the tool to be cancelled, as it is in process, over
-# stdio and over HTTP with sessions. With `stateless_http=True`, which the SDK recommends for production behind a load
-# balancer, the notification is a request of its own: it meets a new session that has no such call, is answered with 202, and the
-# table is booked while the agent tells that it was not. Nothing is logged on either side; a timeout ends in the same way.
+# stdio and over HTTP with sessions. With `stateless_http=True`, with which any server behind a load balancer
+# can answer, the notification is a request of its own: it meets a new session that has no such call, is answered with 202, and the
+# table is booked while the agent tells that it was not. Neither side warns; a timeout ends in the same way.
 # Only where both sides speak 2026-07-28, in which the closed stream is the signal, does it work, so the same client cancels
 # on one server and not on another. What helps: cancelling only what may happen twice or not at all; or sessions.
 # Output seen: server 2.3.0 with sessions, older protocol: cancelled; stateless: booked; stateless, 2026-07-28: cancelled;

@@ -21,8 +21,6 @@ from audio.recognizers.low_priority import lower_priority
 
 _MAX_S = 60.0
 """Longer utterances get no second opinion, which bounds their memory (2 MB) and the time of a decoding."""
-
-
 _SURE = 0.85
 """Confidence from which a transcript needs no second opinion. Of 609 words that people order Moonshine tiny
 misses 71, base 34, and tiny with base for the orders below this bound, four in five, 39.
@@ -103,9 +101,11 @@ class SecondOpinion:
         """Return the second opinion of an utterance; the text of `first` if that is not doubtful or another
         second opinion is in progress. Raises RecognizerError.
         """
-        sound = whole.sound
         busy = self._running is not None and not self._running.done()
-        if self._model is None or busy or not len(sound) or not is_doubtful(first):
+        if self._model is None or busy or not is_doubtful(first):
+            return first.text
+        sound = whole.sound
+        if not len(sound):
             return first.text
         decode = partial(self._model.open_in(expected), sound, "", Event(), Flush())
         self._running = asyncio.get_running_loop().run_in_executor(self._pool, decode)
