@@ -5,10 +5,6 @@ playback waits for the next frame. So one number suffices: when the client will 
 transport that learns what was played adds a second number, how far the client is behind that. It corrects
 what was played, not the pace: reports are late by a round trip, and a client that was sent less on their
 account would run dry. If other audio is sent between its frames (`follow`), a list of these gaps is kept.
-
-The default lead is short. Sent frames can be neither ducked nor taken back, so an interruption waits for the
-lead on top of its detection; 60 ms still cover a busy event loop. A transport that can drop what it sent
-(Twilio's `clear`), or whose network stutters, may use more.
 """
 
 from __future__ import annotations
@@ -22,6 +18,11 @@ from audio.pcm import Samples
 
 DUCKED_GAIN = 10 ** (-15 / 20)
 """Gain of ducked audio: quiet enough to speak over, loud enough not to seem gone."""
+LEAD_S = 0.06
+"""Audio sent ahead of real time. Sent frames can be neither ducked nor taken back, so an interruption waits
+for the lead on top of its detection. Three frames still cover a busy event loop, and leave two at the remote
+end if one is a tick late.
+"""
 GLIDE_S = 0.005
 """Duration of a gain change: too short to wait for, too long to click."""
 UNREPORTED_S = 1.0
@@ -67,7 +68,7 @@ class Playout:
     """
 
     def __init__(
-        self, rate_hz: int, frame_s: float = 0.02, lead_s: float = 0.06, reports: Reports | None = None
+        self, rate_hz: int, frame_s: float = 0.02, lead_s: float = LEAD_S, reports: Reports | None = None
     ) -> None:
         if lead_s < frame_s:
             raise ValueError(f"lead_s is {lead_s}; it must hold a frame of {frame_s} s")

@@ -13,13 +13,12 @@ from fault_calls import LONG, FaultCaller, calling, counted, until_counted, unti
 from faulty_server import BLOCKING, FaultyServer, faulty_server
 
 APOLOGY = "Could you say that again?"
-LINES = "[timeouts]\nengine_hang_s = 2.0"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyServer]:
     """One for all tests, which leave it well."""
-    with faulty_server(tmp_path_factory.mktemp("engines"), LINES, **BLOCKING) as server:
+    with faulty_server(tmp_path_factory.mktemp("engines"), engine_hang_s=2.0, **BLOCKING) as server:
         yield server
 
 

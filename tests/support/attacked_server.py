@@ -58,18 +58,25 @@ class AttackedServer:
         return connect(f"ws://{self.address}{path}", compression=None, ping_interval=None, max_size=None)
 
 
+_SHORT_LIMITS = """
+from voiceagent.transports.limits import TransportLimits
+
+TransportLimits.max_request_s = TransportLimits.max_phone_idle_s = 2.0
+"""
+
+
 def write_attacked_config(folder: Path, audiosocket: int) -> Path:
     """Engines of fixed cost, all lines, times that a test can wait for; all other limits are as usual.
 
     A server that is late takes calls all the same: an attack is to be let in, not kept out by its own load.
     """
-    (folder / "fixed_engines.py").write_text((FIXED / "fixed_engines.py").read_text())
+    engines = (FIXED / "fixed_engines.py").read_text()
+    (folder / "fixed_engines.py").write_text(engines + _SHORT_LIMITS)
     text = (FIXED / "fixed.toml").read_text().replace("[telephony.twilio]", "")
     lines = "\n".join(f"[telephony.{name}]" for name in LINES)
     path = folder / "attacked.toml"
     path.write_text(
         "[server]\nmax_calls = 60\nmax_loop_lag_ms = 10_000\n"
-        "[limits]\nmax_request_s = 2.0\nmax_phone_idle_s = 2.0\n"
         f"{text}\n{lines}\n[telephony.audiosocket]\nport = {audiosocket}\n"
     )
     return path

@@ -10,6 +10,7 @@ from typing import Any
 from call_settings import call_settings
 
 from audio.detection.front_end import FrontEnd
+from audio.playout import LEAD_S
 from audio.recognizers import Recognizer
 from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Llm
@@ -18,7 +19,7 @@ from voiceagent.conversation.agent_config import AgentConfig, LanguageConfig
 from voiceagent.conversation.config import BudgetConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call_monitor import CallMonitor
-from voiceagent.session.config import EchoConfig, PlayoutConfig
+from voiceagent.session.config import EchoConfig
 from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking
 from voiceagent.session.set_phrases import make_phrase
@@ -57,7 +58,7 @@ async def speaking(synthesizer: Any, agent: AgentConfig, pacer: Pacer | None = N
     return Speaking(
         synthesizer,
         agent.language,
-        PlayoutConfig().lead_s,
+        LEAD_S,
         pacer or Pacer(time.monotonic),
         agent.greeting,
         apology,

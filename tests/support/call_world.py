@@ -27,7 +27,8 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 
 RATE_HZ = 1000
 POLICY = replace(
-    TurnConfig(prefill_while_speaking=False).to_policy(AgentConfig(), HistoryConfig()),
+    TurnConfig().to_policy(AgentConfig(), HistoryConfig()),
+    prefill_while_speaking=False,
     language="",
     history=HistoryBudget(),
 )

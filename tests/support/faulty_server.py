@@ -17,9 +17,19 @@ from typing import Any
 import psutil
 from fixed_config import FIXED, write_config
 
+from voiceagent.engines.timeouts import TimeoutsConfig
+
 STOP_S = 30.0
 BLOCKING = {"FixedRecognizer": "blocking_engines:Words", "FixedSynthesizer": "blocking_engines:Tone"}
 """Engines in processes of their own, in the place of those of fixed cost."""
+_START = """
+import sys
+from voiceagent.cli.main import main
+from voiceagent.engines.timeouts import TimeoutsConfig
+
+TimeoutsConfig.engine_hang_s, TimeoutsConfig.worker_hang_s = {engine_hang_s}, {worker_hang_s}
+sys.exit(main())
+"""
 
 
 class FaultyServer:
@@ -66,21 +76,25 @@ def faulty_server(
     *options: str,
     descriptors: int | None = None,
     log: Path | None = None,
+    engine_hang_s: float = TimeoutsConfig.engine_hang_s,
+    worker_hang_s: float = TimeoutsConfig.worker_hang_s,
     change: Callable[[str], str] = lambda text: text,
     **engines: str,
 ) -> Iterator[FaultyServer]:
     """A server of the configuration that `write_config` makes, with `change` made to it; it speaks fast.
 
     descriptors: how many file descriptors each process may have. log: where it is written.
+    engine_hang_s, worker_hang_s: time after which a process that hangs is killed.
     """
     config = write_config(folder, lines, **engines)
     config.write_text(change(config.read_text().replace("character_s = 0.06", "character_s = 0.015")))
     shutil.copy(FIXED / "blocking_engines.py", folder)
 
+    start = _START.format(engine_hang_s=engine_hang_s, worker_hang_s=worker_hang_s)
     limit = [] if descriptors is None else ["prlimit", f"--nofile={descriptors}"]
     with (log or folder / "log").open("w") as written:
         process = subprocess.Popen(
-            [*limit, Path(sys.executable).with_name("voiceagent"), "serve", "--config", config, *options],
+            [*limit, sys.executable, "-c", start, "serve", "--config", config, *options],
             stdout=subprocess.PIPE,
             stderr=written,
             text=True,

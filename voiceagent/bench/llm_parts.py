@@ -29,7 +29,7 @@ class LlmVariant:
 
     name: str
     config: Config
-    prefill_while_speaking: bool
+    prefill_while_speaking: bool = True
 
 
 def parse_techniques(text: str) -> tuple[Technique, ...]:
@@ -50,26 +50,21 @@ def llm_variants(
     bad_draft: folder of a draft model; speculation is then also measured with it, with and without the policy
     that disables it.
     """
-    ahead = config.turn.prefill_while_speaking
-    variants = [LlmVariant("as configured", config, ahead)]
+    variants = [LlmVariant("as configured", config)]
     for technique in techniques:
         name = f"{technique} off"
         if technique == "prefill_while_speaking":
-            if not ahead:
-                raise CommandFailed(
-                    "prefill_while_speaking is off already: turn.prefill_while_speaking is false"
-                )
             variants.append(LlmVariant(name, config, prefill_while_speaking=False))
         elif technique == "priority":
-            variants.append(LlmVariant(name, _unordered(config), ahead))
+            variants.append(LlmVariant(name, _unordered(config)))
         elif technique == "policies":
             off = _unordered(_without(config, technique))
             variants.append(LlmVariant(name, off, prefill_while_speaking=False))
         else:
-            variants.append(LlmVariant(name, _without(config, technique), ahead))
+            variants.append(LlmVariant(name, _without(config, technique)))
         if technique == "speculation":
             drafts = _with_drafts(config, bad_draft)
-            variants += [LlmVariant(name, drafted, ahead) for name, drafted in drafts.items()]
+            variants += [LlmVariant(name, drafted) for name, drafted in drafts.items()]
     return variants
 
 

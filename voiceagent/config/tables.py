@@ -26,7 +26,7 @@ from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.config import LlmTables, PromptLimits
 from voiceagent.mcp.config import McpConfig, McpServerConfig
-from voiceagent.session.config import ContextConfig, EchoConfig, PlayoutConfig
+from voiceagent.session.config import ContextConfig, EchoConfig
 from voiceagent.telemetry.log import LogConfig
 from voiceagent.telemetry.otlp.config import OtlpConfig
 from voiceagent.transports.limits import TransportLimits
@@ -137,7 +137,6 @@ class Config(LlmTables):
     Left out, none.
     """
     turn: TurnConfig = TurnConfig()
-    playout: PlayoutConfig = PlayoutConfig()
     webrtc: WebRtcConfig = WebRtcConfig()
     echo: EchoConfig = EchoConfig()
     budget: BudgetConfig = BudgetConfig()

@@ -140,9 +140,9 @@ class TurnConfig(Section):
     silence_s: float = Field(default=0.2, ge=_PAUSE_S)
     """Silence that ends a turn with "server_vad", from the end of speech as the voice activity model sees it.
     """
-    interruption_candidate_s: Duration = 0.096
-    """Speech over the agent after which playout is held. It resumes if the speech turns out to be no
-    interruption.
+    interruption_candidate_s: ClassVar[float] = 3 * _PAUSE_S
+    """Speech over the agent after which playout is held: three windows of the voice activity model. It
+    resumes if the speech turns out to be no interruption.
     """
     interruption_confirmed_s: Duration = 0.9
     """Speech over the agent that always interrupts it."""
@@ -168,8 +168,10 @@ class TurnConfig(Section):
     """Preemptive responses per turn. 0 disables them."""
     preemptive_tokens: ClassVar[int] = 24
     """Tokens that a preemptive response may generate before the turn has ended."""
-    prefill_while_speaking: bool = True
-    """Let the LLM prefill the history and the final part of the transcript while the caller still speaks."""
+    prefill_while_speaking: ClassVar[bool] = True
+    """Let the LLM prefill the history and the final part of the transcript while the caller still speaks.
+    Benches turn it off to measure it.
+    """
     llm_end: LlmEndConfig | None = None
     """End-of-turn probability from the LLM, as a feature of "semantic_vad". `voiceagent calibrate` prints
     these keys. Left out, the LLM is not asked.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field
-
 from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.validation.section import Duration, Section
 
@@ -30,9 +28,10 @@ class TimeoutsConfig(Section):
     the waits for fallbacks and for replicas are shares of it.
     """
 
-    transcript_s: Duration = 4.5
+    transcript_s: ClassVar[float] = 4.5
     """Longest wait from a pause to the final transcript. Then the caller hears the apology.
-    `[recognizer_fallback]` is asked after half of it.
+    `[recognizer_fallback]` is asked after half of it. Engines that ship answer within 1 s; a longer wait
+    would only delay the apology.
     """
     first_token_s: Duration = 5.0
     """Longest wait from the LLM request, once it has left the queue, to the first token; the estimated
@@ -49,14 +48,17 @@ class TimeoutsConfig(Section):
     """Longest wait from a text fragment to its first audio, and between two chunks of it. Then the caller
     hears the apology. `[synthesizer_fallback]` is asked after half of it.
     """
-    engine_hang_s: float = Field(default=5.0, ge=_LATE_S)
-    """Time without a heartbeat after which an engine process is killed and restarted. One that uses its
-    processor meanwhile has 30 s, as it is slow and would be slow again.
+    engine_hang_s: ClassVar[float] = 5.0
+    """Time without a heartbeat after which an engine process is killed and restarted: ten heartbeats, and no
+    longer than a caller waits for an answer (`first_token_s`). One that uses its processor meanwhile has
+    `engine_working_s`, as it is slow and would be slow again.
     """
     engine_working_s: ClassVar[float] = 30.0
     """The same for an engine process that computes."""
-    worker_hang_s: float = Field(default=10.0, ge=_LATE_S)
-    """Time without a heartbeat after which a call worker is killed and restarted. Its calls end."""
+    worker_hang_s: ClassVar[float] = 10.0
+    """Time without a heartbeat after which a call worker is killed and restarted. Its calls end, so that it
+    has twice as long as an engine, which has none.
+    """
     restart_s: ClassVar[float] = 120.0
     """Longest restart of a process. The first start, which may load a model, has no limit."""
 

@@ -97,7 +97,7 @@ class ResilienceConfig(Section):
 class PromptLimits(Section):
     """Limits of one caller's prompts."""
 
-    max_prompt_characters: int = Field(default=131_072, ge=1_000)
+    max_prompt_characters: ClassVar[int] = 131_072
     """Longest prompt without its tools, about 32,000 tokens of English. A longer prompt is not sent to the
     engine.
     """
@@ -178,7 +178,7 @@ class SemanticCacheConfig(Section):
 
     cacheable: tuple[CacheableConfig, ...] = Field(min_length=1)
     """Kinds of questions that may be cached. No others are."""
-    threshold: float = Field(default=0.9, ge=0.85, le=1)
+    threshold: ClassVar[float] = 0.9
     """Lowest cosine similarity at which two questions share an answer. Questions whose numbers, dates, names
     or negations differ never do.
     """

@@ -16,6 +16,7 @@ from audio.detection.front_end import FrontEnd
 from audio.detection.smart_turn import SmartTurn, TurnModelError
 from audio.detection.vad import VadError
 from audio.echo import EchoError
+from audio.playout import LEAD_S
 from audio.recognizers import Recognizer, RecognizerError
 from audio.synthesizers import Synthesizer, SynthesizerError, voice_in
 from audio.synthesizers.voices import USUAL_SETTINGS, VoiceSettings
@@ -28,7 +29,6 @@ from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.tool_names import free_names
 from voiceagent.engines.engines import Engines
 from voiceagent.mcp.pool import McpPool
-from voiceagent.processes.rounds import ROUND_S
 from voiceagent.processes.threads import tune_interpreter
 from voiceagent.server.context import build_context
 from voiceagent.server.fixed_phrases import fixed_phrases, speak_ahead
@@ -62,10 +62,6 @@ WORKER_TICK_S = 0.012
 often, and a batch of few costs nearly as much as one of many. It is shorter than the tick in which
 connections are read, even one of 8 ms after a late one: audio read in a tick is processed in it, without a
 second wake-up.
-"""
-IN_ROUNDS_LEAD_S = 3 * ROUND_S
-"""Minimum lead with which audio is paced in ticks: at least two ticks of audio stay buffered at the remote
-end.
 """
 
 
@@ -153,7 +149,7 @@ async def compose(
     """
     return Services(
         hearing=await _hearing(config, engines.recognizer),
-        speaking=await _speaking(config, engines.synthesizer, _pacer(config, clock)),
+        speaking=await _speaking(config, engines.synthesizer, Pacer(clock, in_rounds=True)),
         answering=Answering(
             engines.llm,
             policy=config.turn.to_policy(
@@ -240,7 +236,7 @@ async def _speaking_in(
     return Speaking(
         synthesizer,
         agent.language,
-        lead_s=config.playout.lead_s,
+        lead_s=LEAD_S,
         pacer=pacer,
         greeting=agent.greeting,
         apology=apology,
@@ -251,11 +247,6 @@ async def _speaking_in(
         voice=voice,
         others=others,
     )
-
-
-def _pacer(config: Config, clock: Callable[[], float]) -> Pacer:
-    # with a shorter lead, a frame that is one tick late could leave the remote end without audio
-    return Pacer(clock, in_rounds=config.playout.lead_s >= IN_ROUNDS_LEAD_S)
 
 
 async def _start_turn_model(model: str) -> SmartTurn | None:

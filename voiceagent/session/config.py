@@ -1,4 +1,4 @@
-"""Configuration tables of a running call: context, playout, echo."""
+"""Configuration tables of a running call: context and echo."""
 
 from __future__ import annotations
 
@@ -52,15 +52,6 @@ class ContextConfig(Section):
     """Maximum length of all passages of a turn together, in estimated tokens."""
     deadline_s: float = Field(default=0.3, gt=0)
     """Longest wait for a source. Later results are ignored."""
-
-
-class PlayoutConfig(Section):
-    """`[playout]`: pacing of the agent's audio."""
-
-    lead_s: float = Field(default=0.06, ge=0.02, le=2)
-    """Audio sent ahead of real time. More tolerates network jitter, less makes interruptions more precise.
-    Twilio, Telnyx and Plivo get 0.02 s more.
-    """
 
 
 class EchoConfig(Section):

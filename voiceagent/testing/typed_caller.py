@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from audio.detection.front_end import FrontEnd
 from audio.pcm import Samples
+from audio.playout import LEAD_S
 from llmcore.engine import Llm
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.running import RunningAgent
@@ -190,7 +191,7 @@ async def _services(llm: Llm, language: str, clock: Callable[[], float]) -> Serv
     return Services(
         Hearing(FrontEnd(), SilentRecognizer(), None, turn.to_endpointing(), EchoConfig(), 10.0),
         Speaking(
-            *(silent, agent.language, 0.06, Pacer(clock), "", apology, None, agent.filler_after_s),
+            *(silent, agent.language, LEAD_S, Pacer(clock), "", apology, None, agent.filler_after_s),
             refusal=refusal,
         ),
         Answering(llm, turn.to_policy(agent, history), 0, history),

@@ -60,14 +60,16 @@ class TransportLimits(EventLimits, OfferLimits):
     """
     max_connections: ClassVar[int] = 1_000
     """TCP connections of a process. One more closes the connection that has been idle for longest."""
-    max_request_s: Duration = 10.0
+    max_request_s: ClassVar[float] = 10.0
     """Time within which a request must arrive completely."""
     max_call_s: Duration = 14_400.0
     """Longest call."""
-    max_idle_s: Duration = 600.0
+    max_idle_s: ClassVar[float] = 600.0
     """Longest time without any input from a client. Then the call is ended."""
-    max_phone_idle_s: Duration = 30.0
-    """Longest time without audio on a phone line. Then the call is ended."""
+    max_phone_idle_s: ClassVar[float] = 30.0
+    """Longest time without audio on a phone line. Then the call is ended. Providers send 50 frames a second
+    in silence too, and open a lost stream again within some seconds.
+    """
     max_sidebands: ClassVar[int] = 8
     """Concurrent sideband connections of one call. 0 allows none."""
     max_dtmf_digits: ClassVar[int] = 1_000

@@ -74,7 +74,7 @@ SCORES = (
         Quantile("voiceagent_yield_seconds", 0.5, MIN_TURNS // 2),
         1.0,
         "voiceagent_yield_seconds, interrupted_by of the turns in the log",
-        "a smaller turn.interruption_candidate_s, a smaller playout.lead_s",
+        "a smaller turn.interruption_confirmed_s, a smaller turn.min_interruption_words",
     ),
     Rule(
         "agent_interrupts",
@@ -90,7 +90,7 @@ SCORES = (
         Quantile("voiceagent_backchannel_hold_seconds", 0.5, MIN_TURNS // 2),
         1.0,
         "voiceagent_backchannel_hold_seconds, voiceagent_stage_seconds of recognition",
-        "a faster recognizer; a larger turn.interruption_candidate_s",
+        "a faster recognizer; the callers' words in turn.backchannels",
     ),
 )
 """Scores of the conversation. They are effects, and come last among the rules. Limits: chosen a
@@ -168,7 +168,7 @@ RULES = (
         Quantile("voiceagent_llm_ttft_seconds", 0.5, MIN_TURNS),
         0.3,
         "voiceagent_prompt_tokens_after_turn_total a turn, the length of agent.instructions and of tools",
-        "turn.prefill_while_speaking, a shorter system prompt, a smaller history.max_tokens, "
+        "a shorter system prompt, a smaller history.max_tokens, "
         "max_num_batched_tokens, a smaller model or FP8",
     ),
     Rule(
@@ -212,8 +212,7 @@ RULES = (
         0.05,
         "stage and reason of voiceagent_speech_primary_failures_total, `degraded` at /health, speech_fallback"
         " in the log",
-        "the hosted engine's status page, key and limits; timeouts.transcript_s or timeouts.first_audio_s,"
-        " where it is only slow",
+        "the hosted engine's status page, key and limits; timeouts.first_audio_s, where it is only slow",
     ),
     Rule(
         "stt",

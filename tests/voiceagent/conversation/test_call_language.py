@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from call_settings import call_settings
 from call_world import CallWorld, of
 from hypothesis import given
@@ -144,7 +146,8 @@ def multilingual(**settings: object) -> CallWorld:
     """Return a call in English, German and Spanish."""
     agent = AgentConfig(instructions="Be kind.")
     others = [LanguageConfig().to_agent(code, agent) for code in LANGUAGES[1:]]
-    policy = TurnConfig(prefill_while_speaking=False).to_policy(agent, HistoryConfig(), others=others)
+    policy = TurnConfig().to_policy(agent, HistoryConfig(), others=others)
+    policy = replace(policy, prefill_while_speaking=False)
     return CallWorld(call_settings(instructions="Be kind.", language="en", **settings), policy)
 
 

@@ -85,7 +85,7 @@ class AudioSocketSerializer:
         """Return None: AudioSocket has no marks, so playout is estimated from the clock."""
 
     def clear(self) -> None:
-        """Return None: sent audio cannot be dropped. It is never more than `playout.lead_s`."""
+        """Return None: sent audio cannot be dropped. It is never more than 60 ms."""
 
     def hang_up(self) -> bytes:
         """Return the hang-up message. Asterisk then hangs up or continues in the dialplan."""
