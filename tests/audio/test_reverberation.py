@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.reverberation import DIRECT_S, RINGING_S, Reverberation
+from audio.loudness_fall import DIRECT_S, RINGING_S, Reverberation
 
 WINDOW_S = 0.008
 WINDOWS = 125

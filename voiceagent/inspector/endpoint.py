@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -13,18 +14,29 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
+from audio.detection.vad import SileroVad, VadError
 from voiceagent.access.access_control import TICKET_S, Admission
 from voiceagent.access.requester import NotAdmitted
+from voiceagent.calls.call_speech import call_speech
 from voiceagent.calls.export import export
 from voiceagent.calls.kept_call import PEAKS_NAME, RECORDING_NAME
 from voiceagent.calls.log.event_log import LogError
-from voiceagent.calls.places import PIECE_BYTES, PlaceError, read_at, sizes_at
+from voiceagent.calls.log.logged_speech import logged_speech
+from voiceagent.calls.places import (
+    PIECE_BYTES,
+    PlaceError,
+    names_at,
+    read_at,
+    read_log_at,
+    recording_of,
+    sizes_at,
+)
 from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.calls.rows import CallRow, Cursor
 from voiceagent.calls.store import CallStore, StoreError
 from voiceagent.inspector.queries import BadQuery, byte_range, call_query, cursor_text, is_call_id
 from voiceagent.inspector.reading import Follower, Readers, document, replayed, shown
-from voiceagent.inspector.scores import scored
+from voiceagent.scores.scorecard import scorecard
 from voiceagent.transports.live.webrtc import PATH as LIVE_PATH
 from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.transports.websocket import address_of
@@ -231,3 +243,30 @@ def _sizes(call: CallRow) -> dict[str, int]:
 
 def _error(status: int, code: str, message: str) -> Response:
     return JSONResponse({"error": {"code": code, "message": message}}, status, _HEADERS)
+
+
+MAX_SCORED_S = 1_800.0
+"""Longest call whose recording is searched for voices; longer ones are scored by their log alone."""
+
+
+def scored(call: CallRow) -> dict[str, Any]:
+    """Return the scores of a call. Blocks for about a second per minute of its recording.
+
+    Raises LogError, PlaceError.
+    """
+    logged = logged_speech(read_log_at(call.place), call.call_id)
+    name = recording_of(names_at(call.place)) if logged.seconds <= MAX_SCORED_S else None
+    recording = None if name is None else read_at(call.place, name)
+    vad = SileroVad()
+    try:
+        if recording is not None:
+            vad.load()
+        speech = call_speech(logged, recording, vad, None, "en")  # only references need the language
+    except (ValueError, VadError) as error:
+        raise LogError(f"{call.call_id}: {error}") from error
+    figures = [
+        {"name": one.name, "source": one.source, "unit": one.unit, "value": one.value, "count": one.count}
+        for one in scorecard([speech])
+        if one.value is not None and math.isfinite(one.value)
+    ]
+    return {"scores": figures, "by_recording": recording is not None}

@@ -8,11 +8,15 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
+import structlog
+
 from audio.synthesizers import speak_with
-from llmcore.engine import Delta, Message, Request, SupportsPriorityRaise, Tool
+from llmcore.engine import Delta, Llm, LlmError, Message, Request, SupportsPriorityRaise, Tool
 from llmcore.policies.load_shedding import SheddingLevel
 from llmcore.policies.must_answer import answer_repeated_calls
+from llmcore.policies.review import review_messages
 from voiceagent.conversation import commands as do
+from voiceagent.conversation.commands import ReviewResponse
 from voiceagent.conversation.events import Event, ResponseFailed, ResponseReviewed, Stage
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.llm.monitor import PromptMonitor
@@ -22,7 +26,6 @@ from voiceagent.session.context import Source, TurnContext
 from voiceagent.session.prefilling import Prefilling, TurnEndScoring
 from voiceagent.session.references import outcome, until_stopped, weak_callback
 from voiceagent.session.responding import Progress, ResponseWork
-from voiceagent.session.reviewing import Reviewing
 from voiceagent.session.services import Services
 from voiceagent.session.summarising import Summarising
 from voiceagent.session.turn_stamps import TurnStamps
@@ -216,3 +219,61 @@ class LlmWork:
         if (error := outcome(task)) is not None:
             self._monitor.fault("response", error)
             self._post(ResponseFailed(response_id, "llm", f"{type(error).__name__}: see the log"))
+
+
+class Reviewing:
+    """The review of one call, one at a time. limit_s: longest wait for it. post: receives the result."""
+
+    def __init__(self, call_id: str, llm: Llm, limit_s: float, post: Callable[[Event], None]) -> None:
+        self._call_id = call_id
+        self._log = structlog.get_logger().bind(call=call_id)
+        self._llm = llm
+        self._limit_s = limit_s
+        self._post = post
+        self._response_id = ""
+        self._task: asyncio.Task[None] | None = None
+
+    def review(self, wanted: ReviewResponse) -> asyncio.Task[None]:
+        """Start a review; `ResponseReviewed` is posted when it is done. Return its task."""
+        self._response_id = wanted.response_id
+        self._task = asyncio.create_task(self._run(wanted), name="review")
+        return self._task
+
+    def cancel(self, response_id: str) -> None:
+        """Stop the review of this response, if it is in progress."""
+        if self._task is not None and response_id == self._response_id:
+            self._task.cancel()
+
+    async def close(self) -> None:
+        """Cancel the review in progress and wait until it has stopped."""
+        if self._task is not None:
+            self._task.cancel()
+            await until_stopped([self._task])
+
+    async def _run(self, wanted: ReviewResponse) -> None:
+        try:
+            async with asyncio.timeout(self._limit_s):
+                reply = await self._reply(wanted)
+        except TimeoutError:
+            self._fail(wanted, f"no review within {self._limit_s:.3g} s")
+        except LlmError as error:
+            self._fail(wanted, str(error))
+        else:
+            self._post(ResponseReviewed(wanted.response_id, reply))
+
+    def _fail(self, wanted: ReviewResponse, reason: str) -> None:
+        self._log.warning("review_failed", response=wanted.response_id, reason=reason)
+        self._post(ResponseReviewed(wanted.response_id, None))
+
+    async def _reply(self, wanted: ReviewResponse) -> str:
+        asked = wanted.request
+        request = Request(
+            review_messages(asked.messages, wanted.said),
+            asked.tools,
+            asked.tool_choice,
+            asked.max_tokens,
+            priority_class="review",
+            caller=self._call_id,
+        )
+        async with aclosing(self._llm.generate(request)) as deltas:
+            return "".join([delta.text async for delta in deltas])

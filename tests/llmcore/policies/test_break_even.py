@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.policies.break_even import LATER_PLAIN_INTERVAL, MAX_REPLIES, MIN_REPLIES, BreakEven
+from llmcore.policies.speculation import LATER_PLAIN_INTERVAL, MAX_REPLIES, MIN_REPLIES, BreakEven
 
 PLAIN = (0.05, 0.01)
 

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.engine import EngineLoad
-from llmcore.policies.break_even import MIN_REPLIES
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.speculation import (
     FIRST_FRAGMENT,
+    MIN_REPLIES,
     READS_BEFORE_S,
     TRIAL_PROPOSALS,
     Decision,

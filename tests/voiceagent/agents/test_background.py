@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from voiceagent.agents import Agent, tool
-from voiceagent.agents.contract import WrongAgent
+from voiceagent.agents.agent import WrongAgent
 from voiceagent.session.typing_sound import AFTER_S
 from voiceagent.testing import Calls, TestCall
 

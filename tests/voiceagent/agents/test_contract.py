@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from voiceagent.agents import Agent
-from voiceagent.agents.contract import WrongAgent
+from voiceagent.agents.agent import WrongAgent
 
 
 def written(**members: Any) -> type[Agent]:

@@ -27,9 +27,8 @@ from voiceagent.calls.kept_calls import KeptCalls
 from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.calls.rows import CallRow
 from voiceagent.conversation import call_events
-from voiceagent.inspector.endpoint import COOKIE, Inspector
+from voiceagent.inspector.endpoint import COOKIE, Inspector, scored
 from voiceagent.inspector.reading import replayed
-from voiceagent.inspector.scores import scored
 
 RATE_HZ = 24_000
 KEY = {"authorization": "Bearer right"}

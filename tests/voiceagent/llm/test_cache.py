@@ -12,8 +12,7 @@ from llmcore.engine import Message, Request
 from voiceagent.config.tables import Config, load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.engine_building import build_engines
-from voiceagent.telemetry.cache_metrics import CacheMetrics
-from voiceagent.telemetry.llm_metrics import LlmMetrics
+from voiceagent.telemetry.llm_metrics import CacheMetrics, LlmMetrics
 from voiceagent.validation.errors import ConfigError
 
 DEMO = (Path(__file__).parents[3] / "configs" / "demo.toml").read_text()

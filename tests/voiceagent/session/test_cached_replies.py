@@ -25,7 +25,7 @@ from llmcore.engine import Message, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.session.session import Session
-from voiceagent.telemetry.cache_metrics import CacheMetrics
+from voiceagent.telemetry.llm_metrics import CacheMetrics
 
 RESPONSE = "We have a pool. It is open until nine."
 RULES = Rules((CacheableClass((re.compile("pool"),), 60.0, self_contained=False),), 0.9)

@@ -9,7 +9,7 @@ import pytest
 
 from audio.clips import check_sound
 from audio.wav import write_wav
-from voiceagent.session.clip_cache import CLIPS, ClipCache
+from voiceagent.session.background import CLIPS, ClipCache
 
 
 def test_a_file_is_read_once_and_converted_to_the_rate_of_the_call(tmp_path):

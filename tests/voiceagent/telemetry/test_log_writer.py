@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from voiceagent.telemetry.log_writer import MAX_BATCH, MAX_WAITING, LogWriter
+from voiceagent.telemetry.log import MAX_BATCH, MAX_WAITING, LogWriter
 
 PIPE_BYTES = 65_536
 

@@ -11,17 +11,121 @@ from functools import partial
 import numpy as np
 import uvloop
 
+from audio.pcm import Samples
+from voiceagent.bench.caller import AUDIBLE, FRAME_S
 from voiceagent.bench.calls import Protocol, wire_of
 from voiceagent.bench.crowd import Connection
 from voiceagent.bench.people.material import Clip
 from voiceagent.bench.people.offline import Done
-from voiceagent.bench.people.outcome import Outcome
-from voiceagent.bench.people.speaker import Speaker
+from voiceagent.bench.people.outcome import AgentSound, Outcome
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
 from voiceagent.bench.webrtc_connection import PERFECT, Line, connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket
 from voiceagent.bench.wires import TwilioWire, WebRtcWire, Wire, frames_of
 from voiceagent.config.tables import Config
+from voiceagent.transports.local_call import FORMAT
+
+LEAD_FRAMES = 25
+"""Half a second of silence before the recording."""
+GAP_S = 0.7
+"""Maximum gap between two sentences of a response."""
+LISTENS_S = 1.0
+"""Length of the answer to hear before hanging up."""
+PATIENCE_S = 5.0
+"""Maximum wait for an answer after the recording."""
+
+
+class Speaker:
+    """A simulated caller who speaks one recording of a person. frames: the recording as sent, 20 ms each.
+    silence: a frame of silence. began_s: when the first sample is spoken. tells: the server reports decisions
+    and transcripts.
+    """
+
+    def __init__(
+        self,
+        clip: Clip,
+        frames: Sequence[bytes],
+        silence: bytes,
+        began_s: float,
+        clock: Callable[[], float],
+        tells: bool,
+    ) -> None:
+        self._clip = clip
+        self._frames = [silence] * LEAD_FRAMES + list(frames)
+        self._silence = silence
+        self._begins_s = began_s + LEAD_FRAMES * FRAME_S
+        self._clock = clock
+        self._tells = tells
+        self.sent = 0
+        self.played_out_s = began_s
+        self._sounds: list[tuple[float, float]] = []  # start and end of each
+        self._decided_s: list[float] = []
+        self._texts: list[str] = []
+
+    waits = True
+    """The whole of the agent's audio must be decoded."""
+
+    @property
+    def due_s(self) -> float:
+        """Time at which the next frame is due: when its last sample has been spoken."""
+        return self._begins_s + (self.sent + 1 - LEAD_FRAMES) * FRAME_S
+
+    @property
+    def finished(self) -> bool:
+        """True if the recording was spoken and an answer was heard, or none came."""
+        now_s, said_s = self._clock(), self._begins_s + len(self._clip.sound) / FORMAT.rate_hz
+        voice_end_s = self._begins_s + self._clip.voice_end_s
+        answered = any(
+            min(now_s, end_s) - max(begin_s, voice_end_s) >= LISTENS_S for begin_s, end_s in self._sounds
+        )
+        return now_s > said_s and (answered or now_s > said_s + PATIENCE_S)
+
+    def frame(self, now_s: float) -> bytes:
+        """Return the next 20 ms."""
+        self.sent += 1
+        return self._frames[self.sent - 1] if self.sent <= len(self._frames) else self._silence
+
+    def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
+        """Receive `seconds` of the agent's audio."""
+        begins_s = max(now_s, self.played_out_s)
+        self.played_out_s = begins_s + seconds
+        if sound is None:
+            return
+        audible = np.flatnonzero(np.abs(sound.astype(np.int32)) >= AUDIBLE)
+        if not len(audible):
+            return
+        first_s = begins_s + float(audible[0]) / len(sound) * seconds
+        if self._sounds and first_s - self._sounds[-1][1] < GAP_S:
+            self._sounds[-1] = (self._sounds[-1][0], self.played_out_s)
+        else:
+            self._sounds.append((first_s, self.played_out_s))
+
+    def cleared(self, now_s: float) -> None:
+        """Drop unplayed audio: the agent was interrupted."""
+        self.played_out_s = min(self.played_out_s, now_s)
+        if self._sounds:
+            begin_s, end_s = self._sounds.pop()
+            if begin_s < now_s:
+                self._sounds.append((begin_s, min(end_s, now_s)))
+
+    def speech_stopped(self, at_s: float) -> None:
+        """Record that the server has just ended the turn."""
+        self._decided_s.append(self._clock() - self._begins_s)
+
+    def understood(self, text: str) -> None:
+        """Record the transcript of a turn."""
+        self._texts.append(text)
+
+    def outcome(self, failure: str) -> Outcome:
+        """Return the outcome. failure: why the call broke off, or ""."""
+        return Outcome(
+            self._clip,
+            tuple(self._decided_s) if self._tells else None,
+            tuple(AgentSound(begin_s - self._begins_s, end_s - begin_s) for begin_s, end_s in self._sounds),
+            tuple(self._texts) if self._tells else None,
+            (failure,) if failure else (),
+        )
+
 
 ROUND_S = 0.005
 """Maximum delay of a frame."""

@@ -7,6 +7,7 @@ call's `Location`. `POST /v1/realtime/calls/{id}/hangup` ends it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,19 +16,65 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from audio.pcm import Samples
 from voiceagent.access.access_control import Admission, CallAsked
-from voiceagent.session.call import OpenCall, new_id
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.session.call import OpenCall, conversation_id, new_id
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.live.secrets import refuse_live
+from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.http import to_object, wants_transcription
+from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.limits import check_object
+from voiceagent.transports.realtime.protocol.response import ServerEvent
 from voiceagent.transports.realtime.protocol.session_settings import merge_given
 from voiceagent.transports.webrtc.calls import WebRtcCalls
-from voiceagent.transports.webrtc.client import WebRtcClient
+from voiceagent.transports.webrtc.output import AudioOutput
 from voiceagent.transports.websocket import address_of
 from voiceagent.validation.shorten import shorten
+
+
+class WebRtcClient:
+    """Client of a call over WebRTC: sends events to the data channel and audio over RTP.
+
+    max_call_s: maximum length of the call. output: sends the audio.
+    """
+
+    def __init__(self, call_id: str, max_call_s: float) -> None:
+        self.output = AudioOutput()
+        self.outbox: Outbox[str] = Outbox()
+        self._encoder = Encoder(call_id, conversation_id(call_id), round(time.time() + max_call_s))
+
+    def notify(self, notification: notify.Notification) -> None:
+        """Send a notification to the client."""
+        for event in self._encoder.encode(notification):
+            self._put(event)
+        if isinstance(notification, notify.NotifyResponseEnded) and self.output.is_playing(
+            notification.response_id
+        ):
+            self._put(self._encoder.encode_output_buffer("stopped", notification.response_id))
+            self.output.stop()
+
+    def play(self, response_id: str, frame: Samples) -> None:
+        """Send audio of a response, or of none (""), int16 mono at 24 kHz."""
+        if response_id and not self.output.is_playing(response_id):
+            self._put(self._encoder.encode_output_buffer("started", response_id))
+        self.output.play(response_id, frame)
+
+    def clear(self) -> None:
+        """Notify the client that the audio stops; sent audio cannot be dropped."""
+        if (response_id := self.output.stop()) is not None:
+            self._put(self._encoder.encode_output_buffer("cleared", response_id))
+
+    def report(self, turn: TurnReport) -> None:
+        """Send the stages of a turn."""
+        self._put(self._encoder.encode_report(turn))
+
+    def _put(self, event: ServerEvent) -> None:
+        self.outbox.put(to_json(event))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.calls.files import PeaksFile
-from voiceagent.calls.log.peaks import peak_samples, peaks
+from voiceagent.calls.files import PeaksFile, peak_samples, peaks
 
 RATE_HZ = 8_000
 BLOCK = peak_samples(RATE_HZ)

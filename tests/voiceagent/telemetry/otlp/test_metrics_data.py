@@ -8,7 +8,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.telemetry.otlp.metrics_data import metrics_data
+from voiceagent.telemetry.otlp.exporter import metrics_data
 
 
 def sent(registry: CollectorRegistry) -> dict[str, object]:

@@ -8,7 +8,7 @@ import pytest
 from scripted_call import ScriptedCall
 
 from voiceagent.transports.realtime.call import RealtimeCall
-from voiceagent.transports.webrtc.client import WebRtcClient
+from voiceagent.transports.webrtc.endpoint import WebRtcClient
 
 
 @pytest.mark.parametrize(

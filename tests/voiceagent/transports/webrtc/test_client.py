@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from voiceagent.transports.webrtc.client import WebRtcClient
+from voiceagent.transports.webrtc.endpoint import WebRtcClient
 
 FRAME = np.zeros(480, np.int16)
 
