@@ -89,9 +89,8 @@ class JitterBuffer:
         while self._held and self._next_sequence is not None:
             if self._next_sequence in self._held:
                 self._release(self._held.pop(self._next_sequence)[0], ready)
-            elif (
-                now_s >= self._missed_since_s() + self.depth_s
-            ):  # the same sum as `next_due_s`, so that a timer set by it fires
+            elif now_s >= self._missed_since_s() + self.depth_s:
+                # the same sum as `next_due_s`, so that a timer set by it fires
                 self._skip(ready)
             else:
                 break

@@ -58,9 +58,8 @@ class FrontEnd:
         self._armed: asyncio.Handle | None = None
         self._inputs: Floats = np.empty((MAX_JUDGED, INPUT_SAMPLES), np.float32)
         self._states: Floats = np.zeros((0, STATE), np.float32)
-        self._contexts: Floats = np.zeros(
-            (0, _CONTEXT_SAMPLES), np.float32
-        )  # the ends of the previous windows
+        # the ends of the previous windows, which the model reads before the next ones
+        self._contexts: Floats = np.zeros((0, _CONTEXT_SAMPLES), np.float32)
         self._free: list[int] = []
 
     def start(self) -> None:

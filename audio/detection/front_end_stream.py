@@ -157,10 +157,8 @@ class FrontEndStream:
         if not self.closed:
             self.reset()
             self.closed = True
-            self.on_window, self.on_failure = (
-                _ignore,
-                report_failure,
-            )  # breaks the reference cycle with their owner
+            # breaks the reference cycle with their owner
+            self.on_window, self.on_failure = _ignore, report_failure
             self._ticks.forget(self)
 
     def pop_window(self) -> bytearray:

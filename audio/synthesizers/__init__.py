@@ -111,7 +111,7 @@ def takes_speed(synthesizer: Synthesizer) -> bool:
 
 
 def known_voices(synthesizer: Synthesizer) -> KnownVoices:
-    """Return the voices that one text can be spoken with."""
+    """Return the voices of a synthesizer that a text may choose (`VoiceSettings.voice`)."""
     return cast("KnownVoices", getattr(synthesizer, "known_voices", _ONE_VOICE))
 
 

@@ -24,9 +24,8 @@ _K1 = 1.2
 _B = 0.75
 
 _WORD = re.compile(r"[^\W_]+")
-_PARAGRAPH = re.compile(
-    r"^[^\S\n]*\S[^\n]*", re.MULTILINE
-)  # starts at a non-blank, so that runs of blanks are not scanned repeatedly
+# starts at a non-blank, so that runs of blanks are not scanned repeatedly
+_PARAGRAPH = re.compile(r"^[^\S\n]*\S[^\n]*", re.MULTILINE)
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s)|$)")
 
 

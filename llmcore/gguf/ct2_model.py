@@ -88,6 +88,5 @@ class _Filling:
 
     def _tensor(self, name: str, part: str = "weight") -> Floats:
         tensor = checkpoint_tensor(self._file, self._architecture, f"{name}.{part}")
-        return np.require(
-            tensor, requirements="W"
-        )  # quantizing writes to it; 32-bit ones are the mapped file
+        # quantizing writes to it; 32-bit tensors are views of the mapped file, which is read-only
+        return np.require(tensor, requirements="W")

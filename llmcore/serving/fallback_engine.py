@@ -88,7 +88,7 @@ class FallbackLlm:
         self._last_failure = ""
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Reason that the circuit breaker blocks the primary; "" if it does not."""
         if self._breaker.state == "closed":
             return ""

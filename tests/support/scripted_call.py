@@ -30,7 +30,6 @@ class ScriptedCall:
     room_samples: int | None = None
     requests: list[ev.ClientRequest] = field(default_factory=list)
     heard: list[Samples] = field(default_factory=list)
-    made_samples: int = 0
     reports: list[tuple[str, float]] = field(default_factory=list)
     greeted: bool | None = None
     closed: str | None = None
@@ -60,9 +59,8 @@ class ScriptedCall:
         self.greeted = greet
         self.client.notify(notify.NotifySettings(self.settings, created=True))
 
-    def hear(self, samples: Samples, made: bool = False) -> None:
-        if made:
-            self.made_samples += len(samples)
+    def hear(self, samples: Samples, filler: bool = False) -> None:
+        if filler:
             self.happened.set()
             return
         if self.room_samples is not None and self.taken_samples + len(samples) > self.room_samples:

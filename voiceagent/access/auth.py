@@ -11,7 +11,7 @@ from pathlib import Path
 from voiceagent.access.client_secrets import key_digest
 from voiceagent.access.config import LOOPBACK, AccessConfig
 from voiceagent.access.requester import AccessRules, networks
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 
 KEY_PROTOCOL = "openai-insecure-api-key."
 """Prefix of the subprotocol that carries the key: browsers cannot set headers on a WebSocket."""
@@ -64,7 +64,7 @@ def accepted_keys(table: AccessConfig, source: Path, environment: Mapping[str, s
     keys = frozenset(re.split(r"[,\s]+", environment.get(name, ""))) - {""}
     if not keys:
         message = "holds no key; allowed: an environment variable with keys, separated by commas or spaces"
-        raise problem(source, "server.api_keys_env", name, message)
+        raise config_error(source, "server.api_keys_env", name, message)
     return ApiKeys(keys)
 
 

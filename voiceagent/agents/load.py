@@ -12,7 +12,7 @@ from voiceagent.agents.call import no_call
 from voiceagent.agents.vocabulary import MAX_WORDS, vocabulary
 from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.session.call import CallRefused
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 from voiceagent.validation.references import import_object
 
 BY_NAME = "agent"
@@ -70,7 +70,7 @@ def load_agents(table: AgentConfig, instructions: str, source: Path) -> Agents:
         for value, name in names.items():
             if name not in named:
                 allowed = f"of agent.alternatives: {', '.join(named) or 'none is there'}"
-                raise problem(source, f"agent.route_by.{parameter}.{value}", name, f"allowed: {allowed}")
+                raise config_error(source, f"agent.route_by.{parameter}.{value}", name, f"allowed: {allowed}")
     if table.python is not None:
         return Agents(load_agent(table.python, "agent.python", source), named, table.route_by)
     if not named:
@@ -129,7 +129,7 @@ def load_agent(name: str, key: str, source: Path) -> type[Agent]:
         agent.prompt()
         greeting_of(agent)
     except (Exception, SystemExit) as error:  # user code
-        raise problem(source, key, name, f"{type(error).__name__}: {error}") from error
+        raise config_error(source, key, name, f"{type(error).__name__}: {error}") from error
     return found
 
 

@@ -42,7 +42,7 @@ PERFECT = Line()
 
 
 class LossyTransport:
-    """The caller's transport over such a network; only audio packets are lost or late."""
+    """The caller's UDP transport, over which audio packets are lost or late as `Line` says; no others are."""
 
     def __init__(self, transport: Any, line: Line) -> None:
         self._transport = transport

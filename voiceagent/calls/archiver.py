@@ -109,7 +109,7 @@ class CallArchiver:
         self._add(_Ended(folder))
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Error of the last attempt, or hang of database or storage; "" if they work."""
         waited_s = time.monotonic() - self._working_from_s
         if waited_s > HANGS_S:

@@ -70,7 +70,7 @@ class Losses:
         self.failures += 1
         self.last, self.last_at_s = f"{type(error).__name__}: {error}", time.monotonic()
 
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Return the error of a recent attempt to write, "" if there is none."""
         return self.last if time.monotonic() - self.last_at_s < RECENT_S else ""
 

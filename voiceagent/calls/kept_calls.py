@@ -67,11 +67,11 @@ class KeptCalls:
         self._writer.close()
         self._archiver.close()
 
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Return the current problem, "" if there is none."""
         if self._writer.behind_s > BEHIND_S:
             return f"calls are written {self._writer.behind_s:.0f} s late"
-        return self._archiver.trouble or self._writer.losses.trouble()
+        return self._archiver.problem or self._writer.losses.problem()
 
 
 class _Lost(Collector):

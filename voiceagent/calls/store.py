@@ -198,7 +198,7 @@ class CallStore:
 
 
 class _Transaction:
-    """Transaction that raises StoreError."""
+    """Transaction whose database errors are raised as StoreError."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine

@@ -33,7 +33,7 @@ from voiceagent.inspector.reading import document
 from voiceagent.telemetry.log import printable
 from voiceagent.telemetry.terminal_table import print_table
 from voiceagent.transports.telephony.outbound.store import OutboundStore
-from voiceagent.validation.errors import CommandFailed, problem
+from voiceagent.validation.errors import CommandFailed, config_error
 
 T = TypeVar("T")
 
@@ -153,7 +153,7 @@ def delete_kept_call(config: Config, call_id: str) -> None:
 def open_store(config: Config) -> Iterator[CallStore]:
     """Open the store of the configuration. Raises ConfigError, CommandFailed."""
     if not config.calls.folder:
-        raise problem(config.source, "calls.folder", "", "no calls are kept; allowed: a folder")
+        raise config_error(config.source, "calls.folder", "", "no calls are kept; allowed: a folder")
     folder = config.calls_folder
     try:
         if not config.calls.database and not folder.exists():

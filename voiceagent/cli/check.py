@@ -49,7 +49,7 @@ async def _start(config: Config) -> None:
     try:
         took = await engines.start()
         first_s = await _first_token(engines.llm)
-        after, refused, troubles = available_memory(), monitor.refused_shapes(), engines.troubles()
+        after, refused, problems = available_memory(), monitor.refused_shapes(), engines.problems()
     except TimeoutError as error:
         raise CommandFailed(f"the LLM gave no token within {FIRST_TOKEN_S:.0f} s") from error
     except (RecognizerError, LlmError, SynthesizerError) as error:
@@ -59,8 +59,8 @@ async def _start(config: Config) -> None:
     loaded = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in took.items())
     taken = f"; {(before - after) / GIB:.1f} GiB taken" if before is not None and after is not None else ""
     Console().print(f"loaded at once: {loaded}{taken}")
-    for stage, trouble in troubles.items():
-        Console().print(escape(f"[{stage}] {trouble}"), soft_wrap=True)
+    for stage, problem in problems.items():
+        Console().print(escape(f"[{stage}] {problem}"), soft_wrap=True)
     Console().print(f"first token of the LLM: {first_s * 1000:.0f} ms")
     for name, lines in refused.items():
         for line in lines:

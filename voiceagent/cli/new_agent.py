@@ -131,9 +131,9 @@ def _importable(module: str) -> bool:
 
 
 def init(kind: str, to: Path) -> None:
-    """Write a shipped configuration; an existing file is not overwritten.
+    """Write the shipped configuration `kind` to a new file.
 
-    Raises CommandFailed.
+    Raises CommandFailed if there is no such configuration, or the file exists.
     """
     shipped = shipped_configs()
     if kind not in shipped:

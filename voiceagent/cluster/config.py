@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 from voiceagent.validation.section import Section
 
 
@@ -42,7 +42,7 @@ class ClusterConfig(Section):
         password = environment.get(name, "")
         if not password:
             message = "holds no password; allowed: an environment variable that is set"
-            raise problem(source, "cluster.redis_password_env", name, message)
+            raise config_error(source, "cluster.redis_password_env", name, message)
         return password
 
     def gateway_url(self, environment: Mapping[str, str], source: Path) -> str | None:
@@ -53,5 +53,5 @@ class ClusterConfig(Section):
         url = environment.get(name, "").rstrip("/")
         if not re.fullmatch(r"https?://[^/\s?#]+", url):
             message = f"holds {url!r}; allowed: a URL without a path, as https://one.agent.example"
-            raise problem(source, "cluster.gateway_url_env", name, message)
+            raise config_error(source, "cluster.gateway_url_env", name, message)
         return url

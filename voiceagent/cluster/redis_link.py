@@ -42,12 +42,12 @@ class RedisLink:
         self._redis: Redis = Redis.from_url(url, socket_connect_timeout=TIMEOUT_S, retry=None, **given)
         self._retry_at_s = 0.0
         self._failures = new_counter("shared_state_failures", registry)
-        self.trouble = ""
+        self.problem = ""
         """Reason why nothing is shared now; "" if Redis works."""
 
     async def request(self, request: Callable[[Redis], Awaitable[Answer]], otherwise: Answer) -> Answer:
         """Return Redis' answer to `request`; `otherwise` if it fails, or failed a moment ago."""
-        if self.trouble and time.monotonic() < self._retry_at_s:
+        if self.problem and time.monotonic() < self._retry_at_s:
             return otherwise
         try:
             async with PauseTolerantTimeout(TIMEOUT_S):
@@ -55,9 +55,9 @@ class RedisLink:
         except (RedisError, OSError, TimeoutError) as error:
             self._on_failure(error)
             return otherwise
-        if self.trouble:
+        if self.problem:
             log.warning("shared_state_recovered")
-            self.trouble = ""
+            self.problem = ""
         return answer
 
     async def listen(self, channels: tuple[str, ...], on_message: Callable[[bytes], None]) -> None:
@@ -84,9 +84,9 @@ class RedisLink:
         self._retry_at_s = time.monotonic() + RETRY_AFTER_S
         self._failures.inc()
         reason = str(error) or "nothing came in time"
-        if not self.trouble:
+        if not self.problem:
             log.error("shared_state_lost", reason=reason)
-        self.trouble = f"Redis does not answer: {reason}"
+        self.problem = f"Redis does not answer: {reason}"
 
 
 async def _pass_on_messages(subscription: PubSub, on_message: Callable[[bytes], None]) -> None:

@@ -87,9 +87,9 @@ class SharedState:
         """Return the `CallControl` of a call of this process. Set before `running`."""
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Reason why nothing is shared now; "" if Redis works."""
-        return self._link.trouble
+        return self._link.problem
 
     # ---- callers
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.errors import ConfigError, config_error
 
 RENAMED_KEYS = {
     "agent.about": "agent.page_text",
@@ -180,8 +180,8 @@ def _renamed(document: Mapping[str, Any], source: Path) -> Iterator[ConfigError]
             new = options.get(key) or RENAMED_KEYS.get(old)
             if new is not None:
                 new = new if "." in new else f"{table}.{new}"
-                yield problem(source, old, value, f"this key is now {new}")
+                yield config_error(source, old, value, f"this key is now {new}")
             elif old in REMOVED_KEYS:
-                yield problem(source, old, value, f"this key is gone, leave it out: {REMOVED_KEYS[old]}")
+                yield config_error(source, old, value, f"this key is gone, leave it out: {REMOVED_KEYS[old]}")
         if table in RENAMED_TABLES:
             yield ConfigError(f"{source}: [{table}]: this table is now [{RENAMED_TABLES[table]}]")

@@ -34,7 +34,7 @@ from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.telephony.outbound.config import OutboundConfig
 from voiceagent.transports.webrtc.config import WebRtcConfig
 from voiceagent.upstream.config import UpstreamConfig
-from voiceagent.validation.errors import CommandFailed, ConfigError, problem
+from voiceagent.validation.errors import CommandFailed, ConfigError, config_error
 from voiceagent.validation.references import find_path, import_object, resolve_paths
 from voiceagent.validation.section import Seconds, check
 from voiceagent.webhooks.config import WebhooksConfig
@@ -234,11 +234,11 @@ class Config(LlmTables):
                 return path.read_text(encoding="utf-8").strip()
             found = import_object(place, self.source.parent)
         except (OSError, ImportError, ValueError) as error:
-            raise problem(self.source, "agent.instructions_from", place, str(error)) from error
+            raise config_error(self.source, "agent.instructions_from", place, str(error)) from error
         text = found() if callable(found) else found
         if not isinstance(text, str):
             message = f"gives {type(text).__name__}; allowed: text, or a function giving text"
-            raise problem(self.source, "agent.instructions_from", place, message)
+            raise config_error(self.source, "agent.instructions_from", place, message)
         return text
 
     def call_settings(self) -> CallSettings:
@@ -305,13 +305,13 @@ def _change(document: dict[str, Any], key: str, value: str, path: Path) -> None:
         changed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError as error:
         quoted = f"a text has its own quotes, and the shell's around them: '{key}=\"{value}\"'"
-        raise problem(path, key, value, f"is no value of TOML ({error}); {quoted}") from error
+        raise config_error(path, key, value, f"is no value of TOML ({error}); {quoted}") from error
     *tables, name = key.split(".")
     table = document
     for inner in tables:
         table = table.setdefault(inner, {})
         if not isinstance(table, dict):
-            raise problem(path, key, value, f"{inner} is no table")
+            raise config_error(path, key, value, f"{inner} is no table")
     table[name] = changed
 
 
@@ -321,4 +321,4 @@ def _resolve_turn_model(document: dict[str, Any], path: Path) -> None:
         try:
             turn["model"] = resolve_paths(model, path.absolute().parent)
         except FileNotFoundError as error:
-            raise problem(path, "turn.model", model, str(error)) from error
+            raise config_error(path, "turn.model", model, str(error)) from error

@@ -74,10 +74,7 @@ class Answering:
         self._reviews = reviews
         self._new_id = new_id
         self._queue = ResponseQueue()
-        self._turn_attempts: tuple[str, int] = (
-            "",
-            0,
-        )  # (turn id, number of preemptive responses started for it)
+        self._turn_attempts = ("", 0)  # turn id, and number of preemptive responses started for it
         self._results_attempts = 0  # preemptive responses started for the results that are due
         self._preemptive_allowed = True
         self._silence = SilentCaller(policy)
@@ -156,11 +153,8 @@ class Answering:
     def cancel(self, event: ev.ResponseCancelled) -> list[Command]:
         """Cancel the response in progress on the client's request."""
         response = self._responses.active
-        if (
-            response is not None
-            and not response.end_notified
-            and event.response_id in (None, response.response_id)
-        ):
+        in_progress = None if response is None or response.end_notified else response.response_id
+        if in_progress is not None and event.response_id in (None, in_progress):
             return self._responses.stop(cause_of(event))
         if self._responses.was_truncated(event.response_id):  # OpenAI's clients truncate before they cancel
             return []

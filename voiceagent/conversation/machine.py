@@ -108,9 +108,8 @@ class Conversation:
             return commands  # no listener is left
         commands += self._out_of_band.start_queued(self.settings, settled=not self._caller.awaiting)
         commands += self._after_responses(self._responses.pop_ended())
-        while (
-            over := self._responses.pop_ended()
-        ):  # a preemptive text response can be complete when it starts
+        # again: a preemptive text response can be complete when it starts
+        while over := self._responses.pop_ended():
             commands += self._after_responses(over)
         commands += self._reviews.advance(self._caller.silent)
         if isinstance(event, ev.ResponseGenerated | ev.ResponseFailed):

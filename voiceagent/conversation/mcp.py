@@ -111,7 +111,7 @@ class McpListItem:
 
 @dataclass(frozen=True, slots=True)
 class McpApprovalRequest:
-    """A request to the client to approve a tool call. name: the server's."""
+    """A request to the client to approve a tool call. name: the tool's on its server."""
 
     item_id: str
     server_label: str

@@ -193,10 +193,8 @@ class TurnTaking:
         if detection is None or turn.settled:
             return []
         said = self._history.last_words_of("assistant")
-        if (
-            decide_end_of_turn(turn, said, detection.eagerness, self._policy.now).probability
-            < MIN_PREEMPTIVE_PROBABILITY
-        ):
+        ends = decide_end_of_turn(turn, said, detection.eagerness, self._policy.now)
+        if ends.probability < MIN_PREEMPTIVE_PROBABILITY:
             return []
         return self._answering.start_preemptive(turn, settings)
 

@@ -22,7 +22,7 @@ from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer, is_blocking
 from voiceagent.engines.languages import OtherLanguage, in_language, voices_for
 from voiceagent.processes.policies.liveness import Supervision
-from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.errors import ConfigError, config_error
 from voiceagent.validation.references import import_object, resolve_paths, weights_in
 from voiceagent.validation.section import check
 from voiceagent.weights import WeightsUnavailable, fetch, known_weights, weights_folder
@@ -63,7 +63,7 @@ def build_engine(
     try:
         options = in_language(known, engine_class, table.engine, table.options, language, others)
     except OtherLanguage as error:
-        raise problem(source, f"{name}.{error.key}", error.value, str(error)) from error
+        raise config_error(source, f"{name}.{error.key}", error.value, str(error)) from error
     arguments = _arguments(options, engine_class, source, name)
     if "voices" in arguments:
         arguments["voices"] = voices_for(arguments["voices"], language)
@@ -79,7 +79,7 @@ def build_engine(
             shell = checked_class(stage, shell, table.engine)
         return shell(engine_class, arguments, supervision=supervision, **shared)
     except (ValueError, TypeError, OSError) as error:
-        raise problem(source, f"{name}.engine", table.engine, str(error)) from error
+        raise config_error(source, f"{name}.engine", table.engine, str(error)) from error
 
 
 def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name: str) -> dict[str, Any]:
@@ -90,15 +90,15 @@ def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name:
         try:
             options[key] = resolve_paths(value, source.parent)
         except FileNotFoundError as error:
-            raise problem(source, f"{name}.{key}", value, str(error)) from error
+            raise config_error(source, f"{name}.{key}", value, str(error)) from error
     checked = check(keyword_model(engine_class), options, source, prefix=f"{name}.")
     arguments = {key: getattr(checked, key) for key in checked.model_fields_set}
     for key, value in arguments.items():
         if isinstance(value, Path) and not value.is_absolute():
             message = "not a path; allowed: ./ or ../ (from this file), /, ~/ or package: before it"
-            raise problem(source, f"{name}.{key}", given[key], message)
+            raise config_error(source, f"{name}.{key}", given[key], message)
         if isinstance(value, Path) and not value.exists():
-            raise problem(source, f"{name}.{key}", given[key], "no such file or folder")
+            raise config_error(source, f"{name}.{key}", given[key], "no such file or folder")
     return arguments
 
 
@@ -110,7 +110,7 @@ def _fetch_weights(value: Any, source: Path, key: str) -> None:
             with shown_progress() as progress:
                 fetch(known[weights], folder, progress, os.environ)
         except WeightsUnavailable as error:
-            raise WeightsMissing(str(problem(source, key, value, str(error)))) from error
+            raise WeightsMissing(str(config_error(source, key, value, str(error)))) from error
 
 
 def _check_misfits(
@@ -129,8 +129,10 @@ def _check_misfits(
     for key, message in import_object(known.misfits)(**options):
         if weights := weights_in(given.get(key)):
             remedy = f"to download damaged files again: voiceagent weights {' '.join(sorted(weights))}"
-            raise WeightsDamaged(str(problem(source, f"{name}.{key}", given[key], f"{message}; {remedy}")))
-        raise problem(source, f"{name}.{key}", options.get(key), message)
+            raise WeightsDamaged(
+                str(config_error(source, f"{name}.{key}", given[key], f"{message}; {remedy}"))
+            )
+        raise config_error(source, f"{name}.{key}", options.get(key), message)
 
 
 def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:
@@ -138,15 +140,17 @@ def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:
     if ":" not in name:
         if name not in known:
             allowed = ", ".join(known)
-            raise problem(source, key, name, f"no such engine; allowed: {allowed}, or package.module:Class")
+            raise config_error(
+                source, key, name, f"no such engine; allowed: {allowed}, or package.module:Class"
+            )
         if not known[name].installed():
-            raise problem(source, key, name, f"not installed; install it with: {known[name].install}")
+            raise config_error(source, key, name, f"not installed; install it with: {known[name].install}")
     try:
         engine_class = import_object(known[name].path if name in known else name, source.parent)
     except (ImportError, ValueError) as error:
-        raise problem(source, key, name, f"cannot be imported: {error}") from error
+        raise config_error(source, key, name, f"cannot be imported: {error}") from error
     if not isinstance(engine_class, type):
-        raise problem(
+        raise config_error(
             source,
             key,
             name,

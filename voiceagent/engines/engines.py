@@ -64,14 +64,14 @@ class Engines:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Return problems by stage, for engines with processes or a fallback; "" for none."""
         found: dict[str, str] = {}
         for stage, engine in self._speech_engines():
-            if isinstance(engine, FallbackRecognizer | FallbackSynthesizer) and engine.trouble:
-                found[stage] = engine.trouble
+            if isinstance(engine, FallbackRecognizer | FallbackSynthesizer) and engine.problem:
+                found[stage] = engine.problem
         for stage, hosted in self._process_engines():
-            found[stage] = found.get(stage, "") or hosted.host.trouble
+            found[stage] = found.get(stage, "") or hosted.host.problem
         return found
 
     def restarts(self) -> dict[str, int]:

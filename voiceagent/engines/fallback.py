@@ -83,7 +83,7 @@ class _FallbackEngine(Generic[_Engine]):
         self._start_error = ""
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Reason that the primary gets no requests; "" if it gets them."""
         if self._start_error:
             return f"it did not start, and the fallback stands in until a restart: {self._start_error}"

@@ -23,7 +23,7 @@ from voiceagent.evals.folder import read_scenarios, read_settings
 from voiceagent.evals.report import print_changes, print_place, print_results
 from voiceagent.evals.results import Results, Run, junit, read_results
 from voiceagent.evals.runs import Plan, make_runs
-from voiceagent.validation.errors import CommandFailed, problem
+from voiceagent.validation.errors import CommandFailed, config_error
 
 AGAINST = "a configuration (.toml), earlier results (.json), an agent (module:Class), or git:REVISION"
 
@@ -89,7 +89,9 @@ def _check(plan: Plan) -> None:
         if scenario.file.expect.judge and settings.judge is None:
             key = "expect.judge"
             message = f"there is no judge; allowed: with [judge] in {plan.folder / 'eval.toml'}"
-            raise problem(plan.folder / f"{scenario.name}.toml", key, scenario.file.expect.judge[0], message)
+            raise config_error(
+                plan.folder / f"{scenario.name}.toml", key, scenario.file.expect.judge[0], message
+            )
 
 
 def _check_rates(results: Results, min_rate: float) -> None:

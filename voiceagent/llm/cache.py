@@ -11,7 +11,7 @@ from llmcore.cache.vectors import Embedding
 from llmcore.engine import Llm
 from voiceagent.llm.config import SemanticCacheConfig
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.errors import ConfigError, config_error
 from voiceagent.validation.references import import_object, resolve_paths
 
 
@@ -49,7 +49,7 @@ def build_embedding(model: str, source: Path, table: str) -> Embedding:
     try:
         folder = resolve_paths(model, source.absolute().parent)
     except FileNotFoundError as error:
-        raise problem(source, f"{table}.embedding", model, str(error)) from error
+        raise config_error(source, f"{table}.embedding", model, str(error)) from error
     return cast("Embedding", _create(source, "llmcore.cache.embedding:MiniLm", folder, table=table))
 
 
@@ -60,4 +60,4 @@ def _create(source: Path, path: str, *arguments: object, table: str = "semantic_
     except ImportError as error:
         raise ConfigError(f"{source}: [{table}]: {error}; install it with: make semantic-cache") from error
     except ValueError as error:  # invalid address of a Redis
-        raise problem(source, "semantic_cache.url", arguments[0], str(error)) from error
+        raise config_error(source, "semantic_cache.url", arguments[0], str(error)) from error

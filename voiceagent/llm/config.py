@@ -24,7 +24,7 @@ from llmcore.policies.set_answers import SetAnswer
 from llmcore.policies.speculation import SpeculationLimits
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.timeouts import TimeoutsConfig
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 from voiceagent.validation.references import resolve_paths
 from voiceagent.validation.section import Section
 
@@ -44,7 +44,7 @@ def _read_learned(name: str, source: Path) -> LearnedRouter:
         path = Path(resolve_paths(name, source.absolute().parent))
         return read_router(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise problem(source, "routing.learned", name, str(error)) from error
+        raise config_error(source, "routing.learned", name, str(error)) from error
 
 
 class LlmEngineConfig(EngineConfig):

@@ -100,10 +100,10 @@ class LlmMonitor:
         self.metrics.add_replicas(name, llm)
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Reason that the engine of `[llm]`, or some replicas, get no requests; "" if there is none."""
-        if self._resilient is not None and self._resilient.trouble:
-            return self._resilient.trouble
+        if self._resilient is not None and self._resilient.problem:
+            return self._resilient.problem
         lost = [name for llm in self._replicated.values() for name in llm.lost]
         return f"replicas that do not answer: {', '.join(lost)}" if lost else ""
 

@@ -26,7 +26,7 @@ from voiceagent.engines.timeouts import REPLICA_SHARE, REVIEW_SHARE, TimeoutsCon
 from voiceagent.llm.cache import build_cache
 from voiceagent.llm.config import LlmEngineConfig, LlmTables, PriorityConfig
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 
 if TYPE_CHECKING:  # importing the openai package takes a quarter of a server's import time
     from llmcore.engines.openai_engine import OpenAILlm
@@ -148,10 +148,10 @@ def _build_replicas(
     """
     if table.engine != "openai":
         message = "has no replicas; allowed with them: openai"
-        raise problem(source, f"{name}.engine", table.engine, message)
+        raise config_error(source, f"{name}.engine", table.engine, message)
     if "base_url" in table.options:
         message = "is set as well as replicas; allowed: one of the two"
-        raise problem(source, f"{name}.base_url", table.options["base_url"], message)
+        raise config_error(source, f"{name}.base_url", table.options["base_url"], message)
     limits = {
         "first_token_timeout_s": REPLICA_SHARE * timeouts.first_token_s,
         "timeout_s": REPLICA_SHARE * timeouts.token_s,

@@ -28,7 +28,7 @@ from voiceagent.mcp.policies.reach import NotAllowed, Reach
 from voiceagent.mcp.policies.results import TooMuch, check_size, with_arguments, without_arguments
 from voiceagent.mcp.shared_connections import Connect, SharedConnections
 from voiceagent.mcp.target import McpFailed, Target
-from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.errors import ConfigError, config_error
 from voiceagent.validation.references import import_object
 
 INSTALL = "pip install 'voiceagent-server[mcp]'"
@@ -67,7 +67,7 @@ class McpPool:
         self._servers = {server.label: (server, _target(server, environ, source)) for server in servers}
         if len(self._servers) < len(servers):
             labels = [server.label for server in servers]
-            raise problem(source, "agent.mcp", labels, "two servers have one label; labels must differ")
+            raise config_error(source, "agent.mcp", labels, "two servers have one label; labels must differ")
         if connect is None and (servers or config.allowed_urls):
             connect = _import_connection(source)
         configured = {target for _, target in self._servers.values()}
@@ -203,7 +203,7 @@ def _parse_arguments(arguments: str) -> dict[str, Any]:
 def _target(server: McpServerConfig, environ: Mapping[str, str], source: Path) -> Target:
     for name in (*server.env, *server.headers_env.values()):
         if name not in environ:
-            raise problem(source, f"agent.mcp.{server.label}", name, "this variable is not set")
+            raise config_error(source, f"agent.mcp.{server.label}", name, "this variable is not set")
     headers = tuple((name, environ[variable]) for name, variable in server.headers_env.items())
     env = tuple((name, environ[name]) for name in server.env)
     return Target(server.url or "", headers, server.command or "", server.args, env)

@@ -168,11 +168,9 @@ class SharedConnections:
     def _on_changed(self, target: Target) -> None:
         """Schedule a refresh after the server announced a change; several announcements share one."""
         shared = self._shared.get(target)
-        if (
-            shared is not None
-            and shared.refresh_timer is None
-            and (shared.tools is not None or shared.listing)
-        ):
+        if shared is None or shared.refresh_timer is not None:
+            return
+        if shared.tools is not None or shared.listing:
             wait_s = max(0.0, shared.refreshed_s + REFRESH_INTERVAL_S - self._clock())
             shared.refresh_timer = asyncio.get_running_loop().call_later(wait_s, self._refresh, shared)
 

@@ -131,7 +131,7 @@ class Child:
         return self.ready and self.answers and not self._heartbeat.full
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Reason why it does not work, or possibly not; "" if it works."""
         if self.ready and self.answers:
             return "it can take nothing more: no descriptor is left" if self._heartbeat.full else ""

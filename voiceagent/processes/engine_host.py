@@ -75,12 +75,12 @@ class EngineHost:
         return sum(child.restarts for child in self._children)
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Problems of its processes; "" if there are none."""
-        troubles = [child.trouble for child in self._children if child.trouble]
-        if not troubles or len(self._children) == 1:
-            return "".join(troubles)
-        return f"{len(troubles)} of {len(self._children)} processes: {troubles[0]}"
+        problems = [child.problem for child in self._children if child.problem]
+        if not problems or len(self._children) == 1:
+            return "".join(problems)
+        return f"{len(problems)} of {len(self._children)} processes: {problems[0]}"
 
     @property
     def process_ids(self) -> list[int]:

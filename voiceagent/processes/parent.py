@@ -44,7 +44,7 @@ class Parent:
         return await self._task
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Problem of the parent; "" if there is none."""
         heartbeat = self._heartbeat
         return "" if heartbeat.state == "well" else f"no answer for {heartbeat.silent_s:.1f} s"
@@ -60,10 +60,10 @@ class Parent:
         while True:
             if self._heartbeat.beat(time.monotonic()):
                 self.connection.notify(Ping())
-            if bool(self.trouble) is not reported:
+            if bool(self.problem) is not reported:
                 reported = not reported
                 if reported:
-                    log.error("supervisor_hung", reason=self.trouble)
+                    log.error("supervisor_hung", reason=self.problem)
                 else:
                     log.warning("supervisor_recovered")
             await asyncio.sleep(until_multiple_s(supervision.beat_s, time.monotonic()))

@@ -87,9 +87,9 @@ class Worker:
         )
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Problem of the worker; "" if there is none."""
-        return self.failure or self.child.trouble
+        return self.failure or self.child.problem
 
     def hand_over(self, connection: socket.socket, purpose: bytes) -> None:
         """Pass a connection to the worker. Raises OSError if it is dying, or its queue is full."""
@@ -178,12 +178,12 @@ class WorkerPool:
             if worker.child.ready and worker.child.process_id is not None
         ]
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Return problems by worker, without the healthy ones."""
         return {
-            f"worker {number}": worker.trouble
+            f"worker {number}": worker.problem
             for number, worker in enumerate(self._workers)
-            if worker.trouble
+            if worker.problem
         }
 
     @property
@@ -282,14 +282,14 @@ class WorkerPool:
         """Yield a worker's results for `asked` and the items: see `RpcConnection.stream`. Raises RpcError."""
         child = self._workers[number].child
         if not child.answers or not child.ready:
-            raise RpcError(child.trouble)
+            raise RpcError(child.problem)
         async with aclosing(child.connection.stream(service, asked, items)) as values:
             async for value in values:
                 yield value
 
     async def _ask(self, child: Child, service: str, asked: Any, starting: bool) -> Any:
         if not child.answers or not (child.ready or starting):
-            raise RpcError(child.trouble)
+            raise RpcError(child.problem)
         return await child.connection.ask(service, asked)
 
     async def _keep_running(self, number: int) -> None:

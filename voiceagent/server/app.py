@@ -161,14 +161,14 @@ class Server:
 
     async def health(self) -> dict[str, Any]:
         """See `WholeServer`."""
-        calls, troubles = len(self._calls), self._health.troubles()
-        return health(self._config, self._calls.state, calls, self._llm_monitor, troubles, self._loop)
+        calls, problems = len(self._calls), self._health.problems()
+        return health(self._config, self._calls.state, calls, self._llm_monitor, problems, self._loop)
 
     def _transcribing(self) -> int:
         return self._calls.transcribing
 
     def _other_troubles(self) -> dict[str, str]:
-        return self._routes.troubles()
+        return self._routes.problems()
 
     def _loop_stalled(self, clock_s: float, lag_s: float) -> None:
         self._routes.loop_stalled(clock_s, lag_s)

@@ -109,8 +109,7 @@ class ProgressReporter:
             self._report(CallOver(self._progress.call_id))
 
     def _update(self, now: CallProgress) -> None:
-        if (
-            not self._in_trace or now != self._progress
-        ):  # the call joins its trace only after the first report
+        # the call joins its trace only after the first report
+        if not self._in_trace or now != self._progress:
             self._progress, self._in_trace = now, True
             self._report(now._replace(spans=() if self._traced is None else self._traced.unfinished()))

@@ -108,7 +108,7 @@ class CallWorker:
             "has_phone_call": single_answer(self._has_phone_call),
             "phone_stream": self._routes.phone_streams.serve_stream,
             "keep_secret": single_answer(self._keep_secret),
-            "troubles": single_answer(self._troubles),
+            "problems": single_answer(self._problems),
             "drain": single_answer(self._calls.drain),
         }
 
@@ -196,8 +196,8 @@ class CallWorker:
     async def _collect(self, _: None) -> Any:
         return list(self._metrics.registry.collect())
 
-    async def _troubles(self, _: None) -> dict[str, str]:
-        return self._routes.troubles()
+    async def _problems(self, _: None) -> dict[str, str]:
+        return self._routes.problems()
 
     async def _hang_up(self, asked: CallAsked) -> bool:
         return self._routes.end(asked)

@@ -16,7 +16,7 @@ from voiceagent.session.config import ContextSourceConfig
 from voiceagent.session.context import ContextSources, Source
 from voiceagent.telemetry.context_metrics import ContextMetrics
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 from voiceagent.validation.references import import_object
 
 
@@ -30,7 +30,9 @@ def build_context(config: Config, mcp: McpPool, metrics: Metrics) -> ContextSour
     sources = {one.name: _source(one, config.source, mcp) for one in table.sources}
     if len(sources) < len(table.sources):
         names = [one.name for one in table.sources]
-        raise problem(config.source, "context.sources", names, "two sources have one name; names must differ")
+        raise config_error(
+            config.source, "context.sources", names, "two sources have one name; names must differ"
+        )
     vectors = (
         Vectors(build_embedding(table.embedding, config.source, "context")) if table.min_relevance else None
     )
@@ -42,7 +44,7 @@ def _source(table: ContextSourceConfig, source: Path, mcp: McpPool) -> Source:
     if label is not None:
         if label not in mcp.labels:
             allowed = ", ".join(mcp.labels) or "none is there"
-            raise problem(source, f"{key}.mcp", label, f"allowed: labels of agent.mcp: {allowed}")
+            raise config_error(source, f"{key}.mcp", label, f"allowed: labels of agent.mcp: {allowed}")
 
         async def read(words: str) -> Sequence[str]:
             return await mcp.read_configured(label, uri.replace("{words}", quote(words, safe="")))
@@ -52,7 +54,7 @@ def _source(table: ContextSourceConfig, source: Path, mcp: McpPool) -> Source:
     try:
         found = import_object(name, source.parent)
     except Exception as error:  # importing users' code may raise anything
-        raise problem(source, f"{key}.python", name, f"{type(error).__name__}: {error}") from error
+        raise config_error(source, f"{key}.python", name, f"{type(error).__name__}: {error}") from error
     if not inspect.iscoroutinefunction(found):  # a plain function would block the event loop
-        raise problem(source, f"{key}.python", name, "allowed: a function with async def")
+        raise config_error(source, f"{key}.python", name, "allowed: a function with async def")
     return cast("Source", found)

@@ -47,10 +47,10 @@ class HealthMonitor:
         self._degraded = new_gauge("degraded", registry)
         self._restarted = new_counter("restarts", registry)
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Return current problems by component, without the healthy ones."""
-        found = {**self._engines.troubles(), "llm": self._llm.trouble, **self._others()}
-        return {part: trouble for part, trouble in found.items() if trouble}
+        found = {**self._engines.problems(), "llm": self._llm.problem, **self._others()}
+        return {part: problem for part, problem in found.items() if problem}
 
     async def run(self) -> None:
         """Log and count each change of health until cancelled."""
@@ -63,17 +63,17 @@ class HealthMonitor:
         check: all components seem late, and get time to answer.
         """
         if now_s - self._checked_s < 2 * CHECK_INTERVAL_S:
-            self._report_changes(self.troubles(), now_s)
+            self._report_changes(self.problems(), now_s)
             self._report_processes()
         self._checked_s = now_s
 
-    def _report_changes(self, troubles: Mapping[str, str], now_s: float) -> None:
-        seen = self._since_s.keys() | troubles.keys()
-        for part in troubles.keys() - self._since_s.keys():
+    def _report_changes(self, problems: Mapping[str, str], now_s: float) -> None:
+        seen = self._since_s.keys() | problems.keys()
+        for part in problems.keys() - self._since_s.keys():
             self._since_s[part] = now_s
             self._degraded.labels(part).set(1)
-            log.error("component_degraded", part=part, reason=troubles[part])
-        for part in self._since_s.keys() - troubles.keys():
+            log.error("component_degraded", part=part, reason=problems[part])
+        for part in self._since_s.keys() - problems.keys():
             self._degraded.labels(part).set(0)
             log.warning("component_recovered", part=part, after_s=round(now_s - self._since_s.pop(part), 1))
         for part in self._count(self._engines.restarts()) - seen:  # lost and restarted between two checks

@@ -18,7 +18,7 @@ from voiceagent.transports.live.sessions import Stored
 from voiceagent.transports.live.webrtc import PATH as LIVE_PATH
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
-from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.errors import ConfigError, config_error
 from voiceagent.validation.shorten import shorten
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def kept_calls(config: Config, metrics: Metrics) -> KeptCalls | None:
         from voiceagent.calls.store import StoreError  # noqa: PLC0415
     except ImportError as error:
         message = f"needs pip install 'voiceagent-server[calls]': {error}"
-        raise problem(config.source, "calls.folder", config.calls.folder, message) from error
+        raise config_error(config.source, "calls.folder", config.calls.folder, message) from error
     try:
         return KeptCalls(config.calls, config.calls_folder, metrics.registry)
     except (StoreError, PlaceError) as error:

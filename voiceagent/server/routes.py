@@ -210,10 +210,10 @@ class Routes:
         if self.kept is not None:
             self.kept.stalled(clock_s, lag_s)
 
-    def troubles(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Return problems of recording and of the state shared with other gateways; "" for a healthy one."""
-        troubles = {} if self.kept is None else {"kept_calls": self.kept.trouble()}
-        return troubles if self.shared is None else troubles | {"shared_state": self.shared.trouble}
+        problems = {} if self.kept is None else {"kept_calls": self.kept.problem()}
+        return problems if self.shared is None else problems | {"shared_state": self.shared.problem}
 
     def keep_secret(self, secret: ClientSecret) -> None:
         """Accept a client secret that another process issued."""

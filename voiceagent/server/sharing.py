@@ -13,7 +13,7 @@ from voiceagent.cluster.placing import GatewayReport, report, wanted
 from voiceagent.config.tables import Config
 from voiceagent.telemetry.metric_table import new_gauge
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 
 if TYPE_CHECKING:
     from voiceagent.cluster.shared_state import SharedState
@@ -32,12 +32,12 @@ def shared_state(config: Config, kept: ClientSecrets, metrics: Metrics) -> Share
         from voiceagent.cluster.shared_state import SharedState  # noqa: PLC0415
     except ImportError as error:
         message = f"needs pip install 'voiceagent-server[cluster]': {error}"
-        raise problem(config.source, "cluster.redis_url", url, message) from error
+        raise config_error(config.source, "cluster.redis_url", url, message) from error
     password = config.cluster.redis_password(os.environ, config.source)
     try:
         link = RedisLink(url, password, metrics.registry)
     except ValueError as error:  # not the address of a Redis
-        raise problem(config.source, "cluster.redis_url", url, str(error)) from error
+        raise config_error(config.source, "cluster.redis_url", url, str(error)) from error
     return SharedState(link, f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}", kept)
 
 

@@ -39,7 +39,7 @@ from voiceagent.session.set_phrases import SetPhrase, make_phrase
 from voiceagent.session.text_languages import TextLanguages
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.validation.errors import CommandFailed, problem
+from voiceagent.validation.errors import CommandFailed, config_error
 from voiceagent.webhooks.message import WebhookEvent
 from voiceagent.webhooks.sender import WebhookSender
 
@@ -179,9 +179,9 @@ async def _text_languages(config: Config) -> TextLanguages | None:
         return await asyncio.to_thread(TextLanguages, languages)
     except ImportError as error:
         message = "needs the language of texts: pip install 'voiceagent-server[languages]'"
-        raise problem(config.source, "languages", list(config.languages), message) from error
+        raise config_error(config.source, "languages", list(config.languages), message) from error
     except ValueError as error:
-        raise problem(config.source, "languages", list(config.languages), str(error)) from error
+        raise config_error(config.source, "languages", list(config.languages), str(error)) from error
 
 
 async def _hearing(config: Config, recognizer: Recognizer) -> Hearing:

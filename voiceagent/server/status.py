@@ -39,16 +39,16 @@ def health(
     state: State,
     calls: int,
     monitor: LlmMonitor,
-    troubles: Mapping[str, str],
+    problems: Mapping[str, str],
     loop: LoopMonitor,
 ) -> dict[str, Any]:
-    """Return the body of `GET /health`. troubles: problems by component. loop: of the process that
+    """Return the body of `GET /health`. problems: problems by component. loop: of the process that
     answers.
     """
     alarms = monitor.alarms() | ({"loop": [_loop_late(loop.late)]} if loop.late > MAX_LATE else {})
     return {
-        "status": "degraded" if state == "ready" and troubles else state,
-        "degraded": dict(troubles),
+        "status": "degraded" if state == "ready" and problems else state,
+        "degraded": dict(problems),
         "engines": {stage: getattr(config, stage).engine for stage in STAGES},
         "upstream": config.upstream.url,
         "about": config.agent.page_text,

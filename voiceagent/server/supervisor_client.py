@@ -71,7 +71,7 @@ class SupervisorClient:
             async with asyncio.timeout(ANSWER_S):
                 health: dict[str, Any] = await self._connection.ask("health")
         except TimeoutError:
-            return {"status": "unavailable", "degraded": {"supervisor": self._parent.trouble}}
+            return {"status": "unavailable", "degraded": {"supervisor": self._parent.problem}}
         return health
 
     async def load(self) -> dict[str, Any]:

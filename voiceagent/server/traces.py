@@ -16,7 +16,7 @@ from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.attributes import EngineNames
 from voiceagent.telemetry.otlp.trace.spans import Span
 from voiceagent.upstream.messages import UPSTREAM_HZ
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 
 if TYPE_CHECKING:
     from voiceagent.telemetry.otlp.exporter import Exporter
@@ -37,7 +37,7 @@ def new_exporter(config: Config, metrics: Metrics) -> Exporter | None:
         from voiceagent.telemetry.otlp.exporter import Exporter  # noqa: PLC0415  it brings the extra `otlp`
     except ImportError as error:
         message = f"needs pip install 'voiceagent-server[otlp]': {error}"
-        raise problem(config.source, "otlp.endpoint", config.otlp.endpoint, message) from error
+        raise config_error(config.source, "otlp.endpoint", config.otlp.endpoint, message) from error
     return Exporter(config.otlp, metrics.registry)
 
 

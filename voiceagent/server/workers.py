@@ -84,7 +84,7 @@ class BusyResponder:
 
 LLM_STATUS_S = 0.25
 """Interval at which workers are notified of changes of the LLM's load."""
-TROUBLES_S = 0.5
+PROBLEMS_S = 0.5
 """Timeout of a worker's report of its problems."""
 ANSWER_S = 2.0
 """Timeout of a worker's metrics; without an answer its previous ones are used."""
@@ -126,7 +126,7 @@ class Workers:
         self.loop = LoopMonitor(metrics.registry)
         self.judging = Triage(self.collect)
         self.health_monitor = HealthMonitor(
-            metrics, engines, llm_monitor, self.pool.troubles, lambda: {"workers": self.pool.restarts}
+            metrics, engines, llm_monitor, self.pool.problems, lambda: {"workers": self.pool.restarts}
         )
 
     def _pool(self, tasks: list[WorkerTask]) -> WorkerPool:
@@ -220,11 +220,11 @@ class Workers:
 
     async def health(self) -> dict[str, Any]:
         """See `WholeServer`."""
-        troubles = self.health_monitor.troubles()
-        for of_worker in (await self.pool.ask("troubles", wait_s=TROUBLES_S)).values():
-            troubles |= {part: trouble for part, trouble in of_worker.items() if trouble}
+        problems = self.health_monitor.problems()
+        for of_worker in (await self.pool.ask("problems", wait_s=PROBLEMS_S)).values():
+            problems |= {part: problem for part, problem in of_worker.items() if problem}
         slots = self._slots.taken
-        body = health(self._config, self.state, slots, self._llm_monitor, troubles, self.loop)
+        body = health(self._config, self.state, slots, self._llm_monitor, problems, self.loop)
         # working engines are of no use if no worker accepts calls
         if body["status"] == "degraded" and not self.pool.ready:
             body["status"] = "unavailable"

@@ -124,17 +124,17 @@ class BaseCall(ABC):
         """True if neither side speaks; tools may run."""
         return self._conversation.quiet
 
-    def hear(self, samples: Samples, made: bool = False) -> None:
+    def hear(self, samples: Samples, filler: bool = False) -> None:
         """Push the caller's next audio; see `Call`. Raises InputOverflow."""
         if self._closed:
             return
         rate_hz = self.settings.input_format.rate_hz
-        if made:
+        if filler:
             samples = self._silence.unfilled(samples, rate_hz)
             if len(samples):
-                self._push_audio(samples, rate_hz, made)
+                self._push_audio(samples, rate_hz, filler)
             return
-        self._push_audio(samples, rate_hz, made)
+        self._push_audio(samples, rate_hz, filler)
         late_s = self._silence.add_audio(len(samples) / rate_hz)
         if late_s > STALL_LOGGED_S:
             self._log.warning("connection_stalled", for_s=round(late_s, 1), reason=STALL_REASON)
@@ -149,11 +149,11 @@ class BaseCall(ABC):
         if not self._closed:
             rate_hz = self.settings.input_format.rate_hz
             silence = np.zeros(round(seconds * rate_hz), np.int16)
-            self._push_audio(silence, rate_hz, made=True, begins_ago_s=seconds)
+            self._push_audio(silence, rate_hz, filler=True, begins_ago_s=seconds)
 
-    def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
+    def _push_audio(self, samples: Samples, rate_hz: int, filler: bool, begins_ago_s: float = 0.0) -> None:
         """Push the caller's next audio. begins_ago_s: age of its beginning by the clock, if it did not
-        just arrive. Raises InputOverflow, but never for `made` audio.
+        just arrive. Raises InputOverflow, but never for filler.
         """
         raise NotImplementedError
 

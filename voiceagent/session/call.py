@@ -59,8 +59,8 @@ class ControlledCall(Protocol):
     def begin(self, greet: bool = True) -> None:
         """Start the call. The client is notified from now on. greet: speak the greeting, if there is one."""
 
-    def hear(self, samples: Samples, made: bool = False) -> None:
-        """Push the caller's next audio, int16 mono at the rate of the input format. made: filler for a gap
+    def hear(self, samples: Samples, filler: bool = False) -> None:
+        """Push the caller's next audio, int16 mono at the rate of the input format. filler: audio for a gap
         that the line reported; silence may have filled it in part already, and filler is exempt from the
         input rate limit. Raises InputOverflow.
         """
@@ -179,13 +179,13 @@ def conversation_id(call_id: str) -> str:
 
 
 class Ids:
-    """Source of a call's ids. made: those since the start of the current event."""
+    """Source of a call's ids. created: those since the start of the current event."""
 
     def __init__(self) -> None:
-        self.made: list[str] = []
+        self.created: list[str] = []
 
     def new(self, prefix: str) -> str:
         """Return a new id."""
-        made = new_id(prefix)
-        self.made.append(made)
-        return made
+        created = new_id(prefix)
+        self.created.append(created)
+        return created

@@ -110,10 +110,10 @@ class Listener:
         """Return the clock time of a position in the audio. The newest audio is spoken as it arrives."""
         return self._arrived_s - (self.received_s - position_s)
 
-    def hear(self, samples: Samples, made: bool = False) -> None:
+    def hear(self, samples: Samples, filler: bool = False) -> None:
         """Push the caller's next audio; see `Call.hear`. Raises InputOverflow."""
         now_s = self._clock()
-        if not made:
+        if not filler:
             self._rate_limiter.count(len(samples) / self._settings.input_format.rate_hz, now_s)
         by_hand = self._settings.turn_detection is None and self._manual_since_s is None
         begins_s = self.received_s if by_hand else None
@@ -333,11 +333,9 @@ class Listener:
     @property
     def _silence_s(self) -> float:
         """Length of the silence at the end of the audio that was passed to recognition."""
-        return (
-            0.0
-            if self._withheld_from is None
-            else self._withheld_from / SAMPLE_RATE_HZ - self._voiced_until_s
-        )
+        if self._withheld_from is None:
+            return 0.0
+        return self._withheld_from / SAMPLE_RATE_HZ - self._voiced_until_s
 
     # ---- whether the turn is over
 

@@ -79,7 +79,7 @@ class LlmWork:
         self._stopping: set[asyncio.Task[None]] = set()
 
     def prefill(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> None:
-        """Prefill the LLM with a prompt whose last message is incomplete, and its context."""
+        """Prefill the LLM with a prompt whose last message is incomplete, and passages found for it."""
         self._unfinished = (messages, tools)
         self._prefilling.prefill(self._with_context(messages), tools)
 

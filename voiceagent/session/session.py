@@ -120,10 +120,10 @@ class Session(BaseCall):
         """Return the reason why the client may not name this MCP server; None if it may."""
         return self._executor.mcp.refusal(server)
 
-    def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
-        if made and self._listener.unjudged_s > MAX_UNJUDGED_S:
+    def _push_audio(self, samples: Samples, rate_hz: int, filler: bool, begins_ago_s: float = 0.0) -> None:
+        if filler and self._listener.unjudged_s > MAX_UNJUDGED_S:
             return
-        self._listener.hear(samples, made)
+        self._listener.hear(samples, filler)
         if self._publisher.records_audio:
             recorded = np.zeros_like(samples) if self.private else samples
             self._publisher.on_input_audio(recorded, rate_hz, begins_ago_s)
@@ -184,7 +184,7 @@ class Session(BaseCall):
     def _decide(self, event: ev.Event) -> list[Command]:
         """Return the conversation's commands for an event, and record both."""
         # ids are random: a replay uses the recorded ones
-        self._ids.made = []
+        self._ids.created = []
         private = self._conversation.private  # before a turn that ends, and with it the privacy
         try:
             commands = self._conversation.handle(event)
@@ -217,7 +217,7 @@ class Session(BaseCall):
             if private:
                 event, commands = withheld_event(event), withheld_commands(commands)
             received_s = self._listener.received_s
-            handled = call_events.EventHandled(event, received_s, self._ids.made, commands, fault)
+            handled = call_events.EventHandled(event, received_s, self._ids.created, commands, fault)
             self._publisher.publish(handled)
 
     def _publish_played(self, event: ev.PlayoutPlayed | ev.PlayoutStopped | ev.ItemTruncated) -> None:

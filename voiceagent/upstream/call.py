@@ -115,16 +115,16 @@ class UpstreamCall(BaseCall):
         """Return the refusal of a client's MCP server: backends have none."""
         return f"{server.label}: calls that go to an upstream have no MCP servers of clients"
 
-    def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
+    def _push_audio(self, samples: Samples, rate_hz: int, filler: bool, begins_ago_s: float = 0.0) -> None:
         limit_s = self._services.hearing.input_buffer_s
         if self._connection.waiting_s > limit_s:
-            if made:  # not connected yet: drop silence
+            if filler:  # not connected yet: drop silence
                 return
             raise InputOverflow(self._connection.waiting_s, limit_s)
         self._connection.push_audio(self._resampler.push(samples))
         self._heard_s += len(samples) / rate_hz
         self._publisher.on_input_audio(samples, rate_hz, begins_ago_s)
-        if not made:
+        if not filler:
             self._silent_from_s = self._heard_s
 
     @property
@@ -203,7 +203,7 @@ class UpstreamCall(BaseCall):
 
     def _carry_out(self, step: Step) -> None:
         event, decide = step
-        self._ids.made = []
+        self._ids.created = []
         wanted = decide()
         self._publish(event, wanted)
         for command in wanted:
@@ -218,7 +218,7 @@ class UpstreamCall(BaseCall):
             ready = call_events.EventHandled(ev.ToolCallsReady("", calls), self._heard_s, (), ())
             self._publisher.publish(ready)
         commands = messages.for_log(wanted)
-        handled = call_events.EventHandled(event(), self._heard_s, tuple(self._ids.made), commands)
+        handled = call_events.EventHandled(event(), self._heard_s, tuple(self._ids.created), commands)
         self._publisher.publish(handled)
 
     def _execute(self, command: Action) -> None:
@@ -304,7 +304,7 @@ class UpstreamCall(BaseCall):
         return self._speaker.position
 
     def _handle_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
-        self._ids.made = []
+        self._ids.created = []
         reports = self._times.hung_up(self._conversation.usages)
         self._publish(lambda: gone, self._conversation.handle(gone))
         for said in self._conversation.heard:  # not reported by commands

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 from voiceagent.validation.section import Section
 
 ApiName = Literal["realtime", "live"]
@@ -53,5 +53,5 @@ class UpstreamConfig(Section):
         key = environment.get(self.api_key_env, "").strip()
         if not key:
             message = "holds no key; allowed: a variable with the key of the upstream"
-            raise problem(source, "upstream.api_key_env", self.api_key_env, message)
+            raise config_error(source, "upstream.api_key_env", self.api_key_env, message)
         return key

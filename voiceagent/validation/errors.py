@@ -13,7 +13,7 @@ class ConfigError(Exception):
     """The configuration is invalid. The message is one line with file, key, value and allowed values."""
 
 
-def problem(source: Path, key: str, value: object, message: str) -> ConfigError:
+def config_error(source: Path, key: str, value: object, message: str) -> ConfigError:
     """Return the error of one key of the file `source`, in one line. key: "" for the file as a whole."""
     if not key:
         return ConfigError(f"{source}: {' '.join(message.split())}")

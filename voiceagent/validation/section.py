@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
-from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.errors import ConfigError, config_error
 
 Checked = TypeVar("Checked", bound=BaseModel)
 
@@ -45,10 +45,10 @@ def check(model: type[Checked], document: Mapping[str, Any], source: Path, prefi
             suggestion = _suggestion(model, str(place[-1]), allowed, prefix)
             kind = "table" if isinstance(given, dict) else "key"
             message = f"unknown {kind}; allowed: {', '.join(allowed) or 'none'}{suggestion}"
-            raise problem(source, key, given, message) from error
+            raise config_error(source, key, given, message) from error
         if first["type"] == "missing":
             raise ConfigError(f"{source}: {key}: missing; it must be set") from error
-        raise problem(source, key, given, first["msg"]) from error
+        raise config_error(source, key, given, first["msg"]) from error
 
 
 def _suggestion(model: type[BaseModel], key: str, allowed: Sequence[str], prefix: str) -> str:

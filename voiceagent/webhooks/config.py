@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 from voiceagent.validation.section import Section
 
 PREFIX = "whsec_"
@@ -53,5 +53,5 @@ class WebhooksConfig(Section):
         if len(secret) < MIN_SECRET_BYTES:
             allowed = f"a variable with {PREFIX} and {MIN_SECRET_BYTES} bytes or more in base64"
             message = f"holds no secret; allowed: {allowed}"
-            raise problem(source, "webhooks.secret_env", self.secret_env, message)
+            raise config_error(source, "webhooks.secret_env", self.secret_env, message)
         return secret

@@ -94,7 +94,7 @@ async def test_a_pause_of_the_process_is_no_failure_of_the_engine():
         await asyncio.sleep(0)
     answered.set()
     assert await asyncio.gather(*asking) == ["hello"] * 2
-    assert (both.reasons, both.llm.trouble) == ([], "")
+    assert (both.reasons, both.llm.problem) == ([], "")
 
 
 async def test_without_a_fallback_the_failure_is_raised():
@@ -259,7 +259,7 @@ async def test_what_is_no_failure_of_the_server_goes_to_the_fallback_and_leaves_
     both = world([failure])
     assert [await both.ask() for _ in range(4)] == ["from the other"] * 4
     assert (len(both.primary.requests), both.reasons) == (4, [reason] * 4)
-    assert both.llm.trouble == ""
+    assert both.llm.problem == ""
 
 
 async def test_one_callers_filter_is_nothing_to_another_caller():
@@ -268,4 +268,4 @@ async def test_one_callers_filter_is_nothing_to_another_caller():
         with pytest.raises(RefusedError):
             await both.ask()
     assert await both.ask() == "hello"
-    assert (both.fallback.requests, both.llm.trouble) == ([], "")
+    assert (both.fallback.requests, both.llm.problem) == ([], "")

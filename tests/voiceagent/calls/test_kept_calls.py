@@ -97,12 +97,12 @@ def test_a_log_that_has_just_been_made_is_left_to_its_writer(tmp_path: Path):
 def test_a_database_that_comes_back_learns_of_the_calls(tmp_path: Path):
     with postgres_server(started=False) as server:
         kept = keep_calls(tmp_path, database=server.url)
-        until(kept.trouble)
-        assert "refused" in kept.trouble()
+        until(kept.problem)
+        assert "refused" in kept.problem()
         begin(kept).on_event(call_events.CallEnded("done", ()))
         server.start()
         store = CallStore(server.url)
-        until(lambda: not kept.trouble())
+        until(lambda: not kept.problem())
         until(lambda: [call.state for call in store.newest()] == ["ended"])
         store.close()
         kept.close()
@@ -114,10 +114,10 @@ def test_a_database_that_does_not_answer_is_told(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(CallStore, "began", lambda *_: answers.wait(30))
     kept = keep_calls(tmp_path)
     call = begin(kept)
-    until(kept.trouble)
-    assert kept.trouble() == "database or storage has not answered for 0 s; 1 wait"
+    until(kept.problem)
+    assert kept.problem() == "database or storage has not answered for 0 s; 1 wait"
     answers.set()
-    until(lambda: not kept.trouble())
+    until(lambda: not kept.problem())
     call.on_event(call_events.CallEnded("the caller hung up", ()))
     kept.close()
 
@@ -163,7 +163,7 @@ def test_files_wait_in_the_folder_while_the_storage_fails(tmp_path: Path):
     storage.write_text("in the way")
     kept = keep_calls(tmp_path / "kept", storage=f"file://{storage}")
     begin(kept).on_event(call_events.CallEnded("done", ()))
-    until(kept.trouble)
+    until(kept.problem)
     assert list((tmp_path / "kept").rglob("log.jsonl.zst"))
     storage.unlink()
     until(lambda: list(storage.rglob("log.jsonl.zst")))

@@ -129,7 +129,7 @@ def test_what_a_failing_disk_did_not_take_is_written_later(tmp_path: Path):
     written = Written(in_the_way)
     kept = written.keep()
     conversed(kept)
-    while not written.writer.losses.trouble():
+    while not written.writer.losses.problem():
         pass
     assert str(in_the_way) in written.writer.losses.last
     in_the_way.unlink()

@@ -185,7 +185,7 @@ async def test_without_redis_nobody_is_refused_and_it_is_told() -> None:
         assert not isinstance(await alone.state.acquire({"address a": 1}), str)
         assert not await alone.state.hang_up("call_1")
         await until(alone.failures)
-        assert "Redis does not answer" in alone.state.trouble
+        assert "Redis does not answer" in alone.state.problem
 
 
 async def test_a_redis_that_comes_back_empty_learns_everything_again(redis: RedisServer) -> None:
@@ -197,9 +197,9 @@ async def test_a_redis_that_comes_back_empty_learns_everything_again(redis: Redi
         assert not isinstance(await one.state.acquire({"key k": 1}), str)
         one.calls.append("call_1")
         redis.stop()
-        await until(lambda: one.state.trouble and other.state.trouble)
+        await until(lambda: one.state.problem and other.state.problem)
         redis.start()
-        await until(lambda: not one.state.trouble and not other.state.trouble)
+        await until(lambda: not one.state.problem and not other.state.problem)
 
         async with asyncio.timeout(TIMEOUT_S):
             while await other.state.find_secret(secret.value) is None:  # noqa: ASYNC110
@@ -224,7 +224,7 @@ async def test_a_redis_that_answered_while_this_process_was_suspended_is_not_los
         await asyncio.sleep(0)  # until it is asked
     time.sleep(1.5)  # noqa: ASYNC251
     assert await asking is None
-    assert not link.trouble
+    assert not link.problem
     await link.close()
 
 

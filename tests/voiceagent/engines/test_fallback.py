@@ -182,7 +182,7 @@ async def test_an_utterance_that_nobody_wants_is_no_failure() -> None:
     for _ in range(3):
         async with aclosing(both.recognize(chunks(SOUND, Flush(), SOUND))) as hypotheses:
             await anext(hypotheses)
-    assert both.trouble == ""
+    assert both.problem == ""
 
 
 async def test_a_first_that_keeps_failing_is_left_alone_and_tried_again() -> None:
@@ -192,11 +192,11 @@ async def test_a_first_that_keeps_failing_is_left_alone_and_tried_again() -> Non
     for _ in range(4):
         await words(both, SOUND, Flush())
     assert len(first.heard) == 2
-    assert "the fallback stands in; it is tried again in 1.0 s" in both.trouble
+    assert "the fallback stands in; it is tried again in 1.0 s" in both.problem
     first.fails_after = None
     clock.now_s = 1.1
     assert await words(both, SOUND) == ["first 8000"]
-    assert both.trouble == ""
+    assert both.problem == ""
 
 
 async def test_the_second_speaks_where_the_first_cannot() -> None:
@@ -232,7 +232,7 @@ async def test_a_voice_that_keeps_failing_is_left_alone_and_tried_again() -> Non
     assert (len(first.texts), len(second.texts)) == (2, 3)
     first.fails_after, clock.now_s = None, 1.1
     await spoken(both, "hello")
-    assert (len(first.texts), len(second.texts), both.trouble) == (3, 3, "")
+    assert (len(first.texts), len(second.texts), both.problem) == (3, 3, "")
 
 
 async def test_primary_that_does_not_start_leaves_the_fallback_alone() -> None:
@@ -245,7 +245,7 @@ async def test_primary_that_does_not_start_leaves_the_fallback_alone() -> None:
         ("speech_engine_start_failed", "no voice at 16000 Hz")
     ]
     assert both.rate_hz == second.rate_hz and sum(len(speech.samples) for speech in speeches) == 1_600
-    assert first.texts == [] and "no voice at 16000 Hz" in both.trouble
+    assert first.texts == [] and "no voice at 16000 Hz" in both.problem
     assert reasons == ["circuit_open"]
 
 
@@ -294,10 +294,10 @@ async def test_fallback_that_does_not_start_is_an_error() -> None:
 async def test_the_server_is_told_of_a_first_that_is_left_alone() -> None:
     both, _ = two_ears(Ears("first", fails_after=0))
     engines = Engines(both, ScriptedLlm(), (await two_voices(Voice(16_000)))[0])
-    assert engines.troubles() == {}
+    assert engines.problems() == {}
     for _ in range(2):
         await words(both, SOUND, Flush())
-    assert engines.troubles().keys() == {"recognizer"}
+    assert engines.problems().keys() == {"recognizer"}
 
 
 async def test_what_the_first_does_not_do_is_counted_by_why() -> None:

@@ -76,9 +76,9 @@ async def test_a_worker_dying_at_start_is_started_until_it_lives(tmp_path: Path)
     lamp.unlink()
     os.kill(host.process_ids[0], signal.SIGKILL)
     await until(lambda: host.restarts > 2 * STARTS_IN_A_ROW)
-    assert re.match(r"the worker process died \(exit status 7\); it is (being )?started again$", host.trouble)
+    assert re.match(r"the worker process died \(exit status 7\); it is (being )?started again$", host.problem)
     lamp.touch()
-    await until(lambda: not host.trouble)
+    await until(lambda: not host.problem)
     assert await all_of(host, 1) == [1, "the end"]
     await host.close()
 
@@ -145,11 +145,11 @@ async def test_a_worker_that_is_late_gets_no_stream_while_another_is_there() -> 
     await host.start()
     stopped, other = host.process_ids
     os.kill(stopped, signal.SIGSTOP)
-    await until(lambda: host.trouble.startswith("1 of 2 processes: no answer for"))
+    await until(lambda: host.problem.startswith("1 of 2 processes: no answer for"))
     for _ in range(2):
         assert await all_of(host, ("tell process", None)) == [other]
     os.kill(stopped, signal.SIGCONT)
-    await until(lambda: not host.trouble)
+    await until(lambda: not host.problem)
     await host.close()
 
 
@@ -161,7 +161,7 @@ async def test_a_worker_not_ready_in_time_is_killed_and_retried(tmp_path: Path) 
     lamp.unlink()
     os.kill(host.process_ids[0], signal.SIGKILL)
     await until(lambda: host.restarts >= 3)
-    assert "it was not ready after" in host.trouble
+    assert "it was not ready after" in host.problem
     await host.close()
 
 

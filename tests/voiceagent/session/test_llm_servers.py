@@ -106,7 +106,7 @@ async def test_what_a_filter_refuses_is_said_so_and_costs_no_other_caller_a_turn
         assert await heard(*one) == REFUSAL
         server.answers = [reply(["Hello."])]
         assert await heard(*other) == "Hello."
-    assert callers.llm.trouble == ""
+    assert callers.llm.problem == ""
 
 
 async def test_errors_inside_streams_cost_no_other_caller_a_turn(
@@ -126,7 +126,7 @@ async def test_a_server_that_keeps_breaking_its_streams_is_left_alone(
     call = await callers.call()
     server.answers = [broken()]
     assert [await heard(*call) for _ in range(3)] == [APOLOGY] * 3
-    assert callers.llm.trouble
+    assert callers.llm.problem
 
 
 async def test_an_empty_reply_is_asked_for_again_and_then_apologised_for(

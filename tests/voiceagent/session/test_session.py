@@ -367,7 +367,7 @@ async def test_sound_faster_than_real_time_is_taken_up_to_the_buffer(call):
 async def test_silence_that_stands_in_for_late_sound_leaves_room_for_the_sound(call):
     one = await call(settings=MANUAL, input_buffer_s=1.0)
     for _ in range(200):
-        one.session.hear(SILENCE, made=True)
+        one.session.hear(SILENCE, filler=True)
     for _ in range(45):
         one.session.hear(SILENCE)
 
@@ -375,7 +375,7 @@ async def test_silence_that_stands_in_for_late_sound_leaves_room_for_the_sound(c
 async def test_concealment_of_lost_packets_leaves_room_for_late_sound(call):
     one = await call(settings=MANUAL, input_buffer_s=40.0)
     for _ in range(4_000):  # 80 s, more than may wait for voice detection
-        one.session.hear(SILENCE, made=True)
+        one.session.hear(SILENCE, filler=True)
     for _ in range(2_000):
         one.session.hear(SILENCE)
 

@@ -52,22 +52,22 @@ class LoggedIds:
     def __init__(self) -> None:
         self._logged: deque[str] = deque()
         self._more = 0
-        self.made: list[str] = []
+        self.created: list[str] = []
 
     def expect(self, ids: Iterable[str]) -> None:
         """Set the next ids."""
         self._logged = deque(ids)
-        self.made = []
+        self.created = []
 
     def __call__(self, prefix: str) -> str:
         """Return the next id; a new one if the log has none, or one with another prefix."""
         if self._logged and self._logged[0].startswith(prefix + "_"):
-            made = self._logged.popleft()
+            new_id = self._logged.popleft()
         else:
             self._more += 1
-            made = f"{prefix}_replayed{self._more}"
-        self.made.append(made)
-        return made
+            new_id = f"{prefix}_replayed{self._more}"
+        self.created.append(new_id)
+        return new_id
 
 
 Handle = Callable[[ev.Event], Sequence[Command]]
@@ -129,7 +129,7 @@ def replay(
         commands, fault = _handled(handle, record.event)
         logged = _without_former_fields(record.commands)
         expected = _lines(list(record.ids), logged, record.fault)
-        found = _lines(ids.made, _without_new_fields(commands, logged), fault)
+        found = _lines(ids.created, _without_new_fields(commands, logged), fault)
         if expected != found:
             return Divergence(record.number, dumps(encode(record.event, _INLINE)), expected, found)
         yield_gil()

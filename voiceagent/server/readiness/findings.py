@@ -23,7 +23,7 @@ from voiceagent.server.readiness.int8 import int8_arithmetic
 from voiceagent.server.readiness.machine import GIB, Machine
 from voiceagent.server.readiness.weights import Weights, loaded_bytes, offline, weights_of
 from voiceagent.transports.webrtc.network import network
-from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.errors import ConfigError, config_error
 from voiceagent.validation.references import resolve_paths, weights_in
 from voiceagent.weights import Weights as DownloadedWeights
 from voiceagent.weights import is_stored, known_weights, weights_folder
@@ -105,7 +105,7 @@ def _agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
     for server in config.agent.mcp:
         if server.command is not None and which(server.command, path=environ.get("PATH")) is None:
             key = f"agent.mcp.{server.label}.command"
-            text = problem(
+            text = config_error(
                 config.source, key, server.command, "no such program; allowed: one in PATH, or its path"
             )
             yield Finding("agent.mcp", "missing", str(text))

@@ -123,10 +123,10 @@ class LiveCall:
         except InputOverflow as overflow:
             self._drop(overflow)
 
-    def hear(self, samples: Samples, made: bool = False) -> None:
+    def hear(self, samples: Samples, filler: bool = False) -> None:
         """Push audio that did not come in events; see `ControlledCall.hear`."""
         try:
-            self._hear(samples, made)
+            self._hear(samples, filler)
         except InputOverflow as overflow:
             self._drop(overflow)
 
@@ -201,13 +201,13 @@ class LiveCall:
                 message = "the session has started already; a connection has one"
                 raise RequestError("session_already_started", message, "type")
 
-    def _hear(self, samples: Samples, made: bool = False) -> None:
+    def _hear(self, samples: Samples, filler: bool = False) -> None:
         if self._client.sidebands:
             reflected = np.zeros_like(samples) if self._call.private else samples
             self._client.reflect_input(reflected, self._call.settings.input_format.rate_hz)
         if self._muted or self._fixture.is_playing:
             samples = np.zeros_like(samples)
-        self._call.hear(samples, made)
+        self._call.hear(samples, filler)
         self._client.received_s += len(samples) / self._call.settings.input_format.rate_hz
         self._overflowing = False
 

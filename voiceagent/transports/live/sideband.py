@@ -45,7 +45,7 @@ class LiveSideband:
     def begin(self, greet: bool = True) -> None:
         """Do nothing: the session has begun."""
 
-    def hear(self, samples: Samples, made: bool = False) -> None:
+    def hear(self, samples: Samples, filler: bool = False) -> None:
         """Raise AssertionError: the audio of the session comes over its own connection."""
         raise AssertionError("a sideband has no audio")
 

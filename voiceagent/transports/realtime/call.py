@@ -74,12 +74,12 @@ class RealtimeCall:
         except InputOverflow as overflow:
             self._drop(overflow)
 
-    def hear(self, samples: Samples, made: bool = False) -> None:
-        """Push audio that did not come in events, int16 mono at the rate of the input format. made: see
+    def hear(self, samples: Samples, filler: bool = False) -> None:
+        """Push audio that did not come in events, int16 mono at the rate of the input format. filler: see
         `Call.hear`.
         """
         try:
-            self._call.hear(samples, made)
+            self._call.hear(samples, filler)
             self._overflowing = False
         except InputOverflow as overflow:
             self._drop(overflow)

@@ -17,7 +17,7 @@ from voiceagent.transports.telephony.control import CallControl
 from voiceagent.transports.telephony.outbound.dialer import Dialer
 from voiceagent.transports.telephony.resuming import PhoneStreams
 from voiceagent.transports.telephony.stream.serializer import Serializer, Started
-from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.errors import ConfigError, config_error
 from voiceagent.validation.section import Section
 
 API_URL = r"^https?://[^/\s]+/?$"
@@ -96,12 +96,12 @@ class LineSettings:
         key = self.environment.get(variable, "").strip()
         if not key:
             message = "holds nothing; allowed: the name of an environment variable with the key"
-            raise self.problem(setting, variable, message)
+            raise self.config_error(setting, variable, message)
         return key
 
-    def problem(self, setting: str, value: object, message: str) -> ConfigError:
+    def config_error(self, setting: str, value: object, message: str) -> ConfigError:
         """Return the error of one setting of the table."""
-        return problem(self.source, f"telephony.{self.provider}.{setting}", value, message)
+        return config_error(self.source, f"telephony.{self.provider}.{setting}", value, message)
 
 
 class ProviderConfig(Section):

@@ -17,7 +17,7 @@ from voiceagent.transports.telephony.phone_call import LineOptions
 from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.websocket import LINE_CALL, TelephonyEndpoint
 from voiceagent.transports.websocket import websocket_routes
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 
 _ANYBODY = AccessRules()
 _HERE = Placement()
@@ -79,8 +79,8 @@ def _check_keys(telephony: TelephonyConfig, host: str, source: Path) -> None:
         if public and provider.key_env is None and not provider.open:
             where = f"at {telephony.public_url}" if telephony.public_url else f"on host {host}"
             message = f"others reach this line {where}: set {provider.key_name}, or open = true"
-            raise problem(source, f"telephony.{name}", provider.model_dump(), message)
+            raise config_error(source, f"telephony.{name}", provider.model_dump(), message)
     socket = telephony.audiosocket
     if socket is not None and socket.host not in LOOPBACK and not socket.open:
         message = f"others reach this line on host {socket.host}, and it knows no keys: set open = true"
-        raise problem(source, "telephony.audiosocket", socket.model_dump(), message)
+        raise config_error(source, "telephony.audiosocket", socket.model_dump(), message)

@@ -303,8 +303,8 @@ class VonageConfig(ProviderConfig):
             key = load_pem_private_key(pem.encode(), None)
         except (ValueError, TypeError) as error:
             message = "holds no private key; allowed: PEM without a passphrase"
-            raise settings.problem("private_key_env", self.private_key_env, message) from error
+            raise settings.config_error("private_key_env", self.private_key_env, message) from error
         if not isinstance(key, RSAPrivateKey):
             message = "holds a key of another kind; allowed: RSA"
-            raise settings.problem("private_key_env", self.private_key_env, message)
+            raise settings.config_error("private_key_env", self.private_key_env, message)
         return key

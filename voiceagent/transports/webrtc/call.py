@@ -101,7 +101,7 @@ _REPORT_S = 2.0
 class MediaHandler(Handler, Protocol):
     """Handler of a protocol whose audio is not in its events."""
 
-    def hear(self, samples: Samples, made: bool = False) -> None:
+    def hear(self, samples: Samples, filler: bool = False) -> None:
         """Push the caller's audio; see `ControlledCall.hear`. Handles overflow."""
 
 
@@ -263,7 +263,7 @@ class WebRtcCall:
 
     def _hear_gap(self, samples: Samples) -> None:
         if self._wire.connected and self._handler is not None:
-            self._handler.hear(samples, made=True)
+            self._handler.hear(samples, filler=True)
 
 
 def _refused(message: str) -> RequestError:

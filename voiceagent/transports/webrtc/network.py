@@ -11,7 +11,7 @@ from aiortc import RTCIceServer
 
 from voiceagent.transports.webrtc.aioice_udp_mux import Ports
 from voiceagent.transports.webrtc.config import WebRtcConfig
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +54,5 @@ def _password(name: str | None, environment: Mapping[str, str], source: Path) ->
         return None
     if not environment.get(name):
         message = "is not set; allowed: an environment variable with the password"
-        raise problem(source, "webrtc.turn_password_env", name, message)
+        raise config_error(source, "webrtc.turn_password_env", name, message)
     return environment[name]

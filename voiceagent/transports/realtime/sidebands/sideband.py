@@ -101,7 +101,7 @@ class Sideband:
     def begin(self, greet: bool = True) -> None:
         """Do nothing: the call begins with its own client."""
 
-    def hear(self, samples: Samples, made: bool = False) -> None:
+    def hear(self, samples: Samples, filler: bool = False) -> None:
         """Raise AssertionError: the audio of the call comes from its own client."""
         raise AssertionError("a sideband has no sound")
 

@@ -14,7 +14,7 @@ from voiceagent.transports.telephony.outbound.dialer import Dialer, DialRules
 from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
 from voiceagent.transports.telephony.outbound.store import OutboundStore
 from voiceagent.transports.telephony.provider import LineSettings
-from voiceagent.validation.errors import problem
+from voiceagent.validation.errors import config_error
 
 
 def dialer_of(
@@ -34,15 +34,15 @@ def dialer_of(
         return None
     if not outbound.numbers:
         message = 'missing; allowed: a number by provider, such as { twilio = "+15550100000" }'
-        raise problem(source, "outbound.numbers", outbound.numbers, message)
+        raise config_error(source, "outbound.numbers", outbound.numbers, message)
     url = own_url or telephony.public_url
     if url is None:
         message = "missing; it must be set for outbound calls: providers report there and connect the audio"
-        raise problem(source, "telephony.public_url", None, message)
+        raise config_error(source, "telephony.public_url", None, message)
     path = outbound.path(source)
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         message = f"{path} cannot be written; allowed: a file in a folder that the server may write"
-        raise problem(source, "outbound.file", outbound.file, message)
+        raise config_error(source, "outbound.file", outbound.file, message)
     carriers = {name: _carrier(telephony, name, environment, source) for name in outbound.numbers}
     return Dialer(outbound, carriers, OutboundStore(path), url, rules, publish)
 
@@ -57,5 +57,5 @@ def _carrier(telephony: TelephonyConfig, name: str, environment: Mapping[str, st
             "no provider that places calls; allowed: twilio, telnyx, plivo, vonage, asterisk, "
             f"with [telephony.{name}]"
         )
-        raise problem(source, f"outbound.numbers.{name}", name, message)
+        raise config_error(source, f"outbound.numbers.{name}", name, message)
     return carrier

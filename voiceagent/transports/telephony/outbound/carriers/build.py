@@ -54,7 +54,7 @@ def _telnyx(table: TelnyxConfig, settings: LineSettings) -> TelnyxCarrier:
         public_key = Ed25519PublicKey.from_public_bytes(b64decode(given, validate=True))
     except ValueError as error:
         message = "is no key; allowed: 32 bytes in base64, as Telnyx shows it"
-        raise settings.problem("public_key", given, message) from error
+        raise settings.config_error("public_key", given, message) from error
     return TelnyxCarrier(
         table.api_url,
         _key(settings, "api_key_env", table.api_key_env),
@@ -67,7 +67,7 @@ def _telnyx(table: TelnyxConfig, settings: LineSettings) -> TelnyxCarrier:
 def _needed(settings: LineSettings, setting: str, value: str) -> str:
     if not value:
         message = f"missing; it must be set for calls with outbound.numbers.{settings.provider}"
-        raise settings.problem(setting, value, message)
+        raise settings.config_error(setting, value, message)
     return value
 
 
