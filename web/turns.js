@@ -77,7 +77,7 @@ export function totalText(turn) {
 
 /** Name of that number. */
 export function totalName(turn) {
-  if (isPrepared(turn)) return "prepared";
+  if (isPrepared(turn)) return "prepared, no wait";
   return turn.waitMs === null ? "ms to the answer" : "ms wait";
 }
 

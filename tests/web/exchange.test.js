@@ -94,7 +94,7 @@ test("a prepared text, such as a greeting, has no wait, and an answer to a clien
   const greeting = { ...response, turn_id: null, report: { ...report, stages, wait_ms: null } };
   const told = { ...line, turn: null, answers: null };
   const $ = details({ ...told, response: greeting });
-  assert.deepEqual([$("total").textContent, $("unit").textContent, $("unit").hidden], ["", "prepared", false]);
+  assert.deepEqual([$("total").textContent, $("unit").textContent, $("unit").hidden], ["", "prepared, no wait", false]);
   const asked = { ...greeting, report: { ...greeting.report, stages: [{ name: "llm_ttft", ms: 40, budget_ms: 100 }, ...stages] } };
   const upstream = { ...greeting, report: { ...greeting.report, counts: { prompt_tokens: 90 } } }; // has no time of its first token
   const shown = [asked, upstream].map((one) => details({ ...told, response: one })).map((by) => [by("total").textContent, by("unit").textContent]);

@@ -30,11 +30,13 @@ from voiceagent.calls.rows import (
     tool_values,
     turn_values,
 )
+from voiceagent.conversation.latency import STAGES
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 _UPGRADING = threading.Lock()  # Alembic keeps its state in globals
 _ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(7364829)"}
 """Statements that lock the database until the end of the transaction, for concurrent starts."""
+_STAGE_ORDER: dict[str, int] = {name: place for place, name in enumerate(STAGES)}
 CONNECT_S = 5
 """Timeout of a connection."""
 
@@ -160,7 +162,7 @@ class CallStore:
             return None if row is None else to_call_row(row)
 
     def turns_of(self, call_id: str) -> list[Turn]:
-        """Return the turns of a call, in order."""
+        """Return the turns of a call, in order, each with its stages in the order of the pipeline."""
         turns, stages = tables.turns, tables.stages
         with self._begin() as connection:
             rows = connection.execute(
@@ -170,6 +172,8 @@ class CallStore:
             for row in connection.execute(sa.select(stages).where(stages.c.call_id == call_id)).mappings():
                 stage = Stage(row["name"], row["duration_us"], row["hidden_us"])
                 of_turns.setdefault(row["number"], []).append(stage)
+            for found in of_turns.values():  # rows come in the order of their names
+                found.sort(key=lambda stage: _STAGE_ORDER.get(stage.name, len(STAGES)))
             return [to_turn(row, of_turns.get(row["number"], [])) for row in rows]
 
     def tools_of(self, call_id: str) -> list[ToolUse]:

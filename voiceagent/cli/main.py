@@ -52,7 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if error_text := shadowing_error():
         print(f"voiceagent: {error_text}", file=sys.stderr)
         return 2
-    return run_command(_parser().parse_args(arguments))
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if "command" not in options:
+        parser.print_help(sys.stderr)
+        return 2
+    return run_command(options)
 
 
 def run_command(options: argparse.Namespace) -> int:
@@ -80,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="voiceagent", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
-    commands = parser.add_subparsers(required=True, metavar="command")
+    commands = parser.add_subparsers(metavar="command")
 
     add_new(add_command(commands, "new", "write an agent in Python, its configuration and its test"))
     add_check(add_command(commands, "check", "list what a configuration lacks on this machine"))

@@ -15,7 +15,7 @@ from voiceagent.agents import Agent, ToolFailed, tool
 
 
 class {name}(Agent):
-    """Each call has an instance of its own: what it keeps as attributes is the call's."""
+    """Takes notes. Each call has its own instance, so attributes hold the state of one call."""
 
     instructions = "You take notes for the caller. Be brief."
     greeting = "Hello, what can I do for you?"

@@ -30,7 +30,12 @@ TURN = Turn(
     "is there a pool",
     "Yes, there is.",
     "Yes,",
-    (Stage("endpointing", 200_000, 0), Stage("llm_ttft", 50_000, 40_000), Stage("playout", 0, 0)),
+    (
+        Stage("endpointing", 190_000, 0),
+        Stage("recognition", 10_000, 0),
+        Stage("llm_ttft", 50_000, 40_000),
+        Stage("playout", 0, 0),
+    ),
     ("llm_ttft", "total"),
     3.5,
 )

@@ -279,3 +279,8 @@ def test_a_reader_that_has_enough_ends_the_output_without_a_traceback() -> None:
     assert b"Traceback" not in told
     assert b"BrokenPipe" not in told
     assert running.returncode == 1
+
+
+def test_without_a_command_the_commands_are_printed(capsys):
+    assert main([]) == 2
+    assert "voiceagent new my_agent" in capsys.readouterr().err
