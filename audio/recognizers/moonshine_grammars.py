@@ -90,6 +90,10 @@ _REFUSALS = ("", "No, ", "No. ", "No ", "No, it's ", "It's ", "no, ")
 _REFUSED = re.compile(r"\W*(?:no|nope|oh|not|yo)\b", re.I)
 _SPELLED_DOMAIN = re.compile(r"(?:\bat|@)\b.*\b[a-z]\b\W+\b[a-z]\b.*\b(?:dot|\.)", re.I)
 """Pattern of a free transcript with letters between "at" and "dot"."""
+_ENDS_IN_DOMAIN = re.compile(
+    rf"\w(?:\W+dot\W+|\.)(?:{'|'.join(one.replace(' ', '[ .,-]*') for one in _ENDINGS)})\W*$", re.I
+)
+"""Pattern of a free transcript that ends in a domain: "No, at willow.org", "No, at G. mail dot com"."""
 _NEAR_EXAMPLE = 0.8
 """Minimum similarity of a word and the word of the alphabet that it probably is."""
 _NEAR_PROVIDER = 0.6
@@ -152,6 +156,11 @@ def correction_grammar(vocabulary: Sequence[bytes]) -> Grammar:
 def may_correct(text: str) -> bool:
     """Return True if a free transcript begins as a refusal does, or what recognizers make of it."""
     return _REFUSED.match(text) is not None
+
+
+def names_domain(text: str) -> bool:
+    """Return True if a free transcript ends in a domain."""
+    return _ENDS_IN_DOMAIN.search(text) is not None
 
 
 def alphabet_grammar(vocabulary: Sequence[bytes]) -> Grammar:

@@ -43,6 +43,7 @@ from audio.recognizers.moonshine_grammars import (
     digits_grammar,
     is_likely,
     may_correct,
+    names_domain,
     spelling_grammar,
     spelling_prior,
     spells_by_letters,
@@ -244,16 +245,18 @@ class LoadedModel:
         if not flush.spelling:
             return [_Form(self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits)]
         text = self.text(list(free.tokens[1:]))
+        # an address or its domain, said again: as letters, most of its words would be lost
+        spelling = "email" if names_domain(text) else flush.spelling
         forms = []
-        if flush.spelling == "letters" and loud_s(sound) > _BARE_NO_S and may_correct(text):
+        if spelling == "letters" and loud_s(sound) > _BARE_NO_S and may_correct(text):
             forms.append(_Form(self._correction, BY_WORDS_A_TOKEN))
         if spells_by_words(text):
-            if flush.spelling == "email":
+            if spelling == "email":
                 forms.append(_Form(self._emails.by_words(text), BY_WORDS_A_TOKEN, self._prior, by_words=True))
             forms.append(_Form(self._alphabet, BY_WORDS_A_TOKEN, self._prior, by_words=True))
-        if flush.spelling == "email":
+        if spelling == "email":
             forms.append(_Form(self._emails.of(text), prior=self._prior))
-        if flush.spelling == "letters" or spells_by_letters(text):
+        if spelling == "letters" or spells_by_letters(text):
             forms.append(_Form(self._spelling, prior=self._prior))
         return forms
 

@@ -8,7 +8,8 @@ and values, in place of the bench's own. Every second name is said before it is 
 Each value is said by one of the voices, at the speed at which people dictate, understood by the demo's
 recognizer as it is in calls (decoded whole, without turn detection) and given to the dialogue of its
 task. The caller confirms what is right; otherwise corrects one letter by an example, the domain or the
-ending, or says no and spells with the ICAO alphabet. Printed are the values of each engine that are right
+ending, or says no and spells with the ICAO alphabet. Asked for the domain alone, the caller says it, which
+counts as no correction. Printed are the values of each engine that are right
 at once, and after at most one correction.
 """
 
@@ -160,6 +161,9 @@ class Caller:
             read = dialogue.value
             if read is not None and read.lower() == value.lower():
                 return corrections
+            if step.text == capture_language("en").prompts.domain:
+                words = f"at {spoken_domain(value.partition('@')[2])}"
+                continue
             corrections += words != "No."
             words = spelled(kind, value) if read is None else correction(kind, value, read)
         return None

@@ -92,6 +92,8 @@ def add_call(call: argparse.ArgumentParser) -> None:
     call.add_argument("--agent", default="", metavar="NAME", help="a name of agent.others; the usual one")
     call.add_argument("--reason", default="", metavar="TEXT", help="reason for calling, for the agent")
     call.add_argument("--provider", default="", help="a name of outbound.numbers; the first one")
+    what = "idempotency key: another run with it follows the first one's call; a new key a run"
+    call.add_argument("--once", default="", metavar="KEY", help=what)
     call.add_argument("--url", default="", help="the running server; that of the configuration's port here")
     what = "environment variable with the server's API key; that of the configuration"
     call.add_argument("--key-env", metavar="VARIABLE", help=what)
@@ -183,7 +185,7 @@ def _call(options: argparse.Namespace) -> None:
 
     url, key = server_of(None if options.url else load(options.config), options.url, options.key_env)
     order = {name: getattr(options, name) for name in ("to", "agent", "reason", "provider")}
-    call(url, key, order)
+    call(url, key, order, options.once)
 
 
 def _llm(options: argparse.Namespace) -> None:

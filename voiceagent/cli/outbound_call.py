@@ -36,16 +36,19 @@ def server_of(config: Config | None, url: str, key_env: str | None) -> tuple[str
     return url.rstrip("/"), keys[0]
 
 
-def call(url: str, key: str, order: Mapping[str, str]) -> None:
+def call(url: str, key: str, order: Mapping[str, str], once: str = "") -> None:
     """Place a call and print its status until it is over; Ctrl-C ends it. Raise CommandFailed if nobody
     answered.
 
-    url, key: see `server_of`. order: fields of `POST /v1/calls`.
+    url, key: see `server_of`. order: fields of `POST /v1/calls`. once: its idempotency key, "" for a new one:
+    another run with the same key follows the first one's call.
     """
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     wish = {name: value for name, value in order.items() if value}
     with httpx2.Client(base_url=url, headers=headers, timeout=TIMEOUT_S) as client:
-        placed = _ask(client, "POST", "/v1/calls", json=wish, headers={"Idempotency-Key": str(uuid4())})
+        placed = _ask(
+            client, "POST", "/v1/calls", json=wish, headers={"Idempotency-Key": once or str(uuid4())}
+        )
         print(f"{placed['id']}: {placed['from']} calls {placed['to']} through {placed['provider']}")
         try:
             status, shown = _follow(client, placed)

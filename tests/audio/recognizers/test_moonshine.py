@@ -28,6 +28,7 @@ from audio.recognizers.decoding.growing_window import last_pause
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
+from audio.recognizers.moonshine_grammars import names_domain
 from audio.recognizers.moonshine_model import LoadedModel, Transcription, Utterance, model_files
 from audio.recognizers.moonshine_phrases import LikelyPhrases, PhraseBook
 from audio.resample import resample
@@ -509,6 +510,30 @@ async def test_an_address_is_heard_where_one_is_expected(model: LoadedModel) -> 
     )
     assert words_of(free) != words_of(held)
     assert words_of(held) == ("help", "desk", "at", "gmail", "dot", "com")
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+async def test_a_domain_that_is_corrected_is_not_heard_as_letters(model: LoadedModel) -> None:
+    sound = await said("No, at blueharbor dot net")
+    expected = (Flush(spelling="email"), Flush(spelling="letters"))
+    address, corrected = (model.open()(sound, "", Event(), flush)[0].text for flush in expected)
+    assert corrected == address
+
+
+@pytest.mark.parametrize(
+    ("text", "is_domain"),
+    [
+        ("No, at willow.org.", True),
+        ("No, at G. mail dot com", True),
+        ("No, it's web dot D. E.", True),
+        ("At gmx.co.uk", True),
+        ("No, that's not it.", False),
+        ("B as in boy.", False),
+        ("No. Me.", False),
+    ],
+)
+def test_an_answer_that_ends_in_a_domain_is_known(text: str, is_domain: bool) -> None:
+    assert names_domain(text) is is_domain
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)

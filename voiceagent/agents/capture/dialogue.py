@@ -20,6 +20,9 @@ MAX_SILENCES = 3
 MAX_CHARACTERS = 1_000
 """Characters of a turn that are parsed: typed ones may be longer, and parsing takes quadratic time."""
 
+_MISHEARD_NO = frozenset((("know",), ("you", "know"), ("you", "no")))
+"""Whole answers that English recognizers write for "no"."""
+
 T = TypeVar("T")
 
 
@@ -137,7 +140,7 @@ class Dialogue(Generic[T]):
     def _on_answer(self, text: str) -> Ask | Captured[T]:
         """Handle the answer to a value that was read back."""
         assert self._value is not None  # the state of the dialogue
-        answer = answer_of(text, self._now.words)
+        answer = (False, "") if words_of(text) in _MISHEARD_NO else answer_of(text, self._now.words)
         if answer is not None and answer[0]:
             return Captured(self._value)
         rest = text if answer is None else answer[1]

@@ -26,6 +26,10 @@ _NEAR_PROVIDER, _NEAR_CORRECTED = 0.8, 0.7
 """Minimum similarity of a misheard domain and that of a provider; of one that the caller said again, as most
 that recognizers get wrong twice are letters: "gmx".
 """
+_CUT_OFF = {"mail.com": "gmail.com"}
+"""Domains that are more often what is left of another: of "at gmail", recognizers write "at mail". Said as a
+correction, they stand.
+"""
 _ADDRESS = re.compile(
     r"[a-z0-9ß-ÿ_+](?:[a-z0-9ß-ÿ_+.'/-]*[a-z0-9ß-ÿ_+-])?@(?:[a-z0-9ß-ÿ](?:[a-z0-9ß-ÿ-]*[a-z0-9ß-ÿ])?\.)+[a-z]{2,24}"
 )
@@ -90,7 +94,8 @@ class Email(Task[str]):
             return Heard(draft=draft)
         if not domain:
             return Heard(draft=f"{local}@", prompt=now.words.prompts.domain)
-        address = f"{local}@{nearest_domain(domain)}"
+        near = nearest_domain(domain)
+        address = f"{local}@{_CUT_OFF.get(near, near)}"
         if is_address(address):
             return Heard(address, address)
         return Heard(draft=f"{local}@", prompt=now.words.prompts.domain)
@@ -177,10 +182,11 @@ def _parted(symbols: Sequence[Symbol]) -> tuple[str, str, str]:
 
 def _corrected_domain(domain: str, refused: str) -> str:
     """Return the domain that a caller gives in place of a refused one."""
-    others = [one for one in PROVIDERS if one != refused]
+    others = [one for one in PROVIDERS if one != refused and one not in _CUT_OFF]
     near = get_close_matches(domain, others, 1, _NEAR_CORRECTED)
     same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
-    return near[0] if same_ending and domain not in PROVIDERS else nearest_domain(domain)
+    heard_well = domain in PROVIDERS and domain != refused
+    return near[0] if same_ending and not heard_well else nearest_domain(domain)
 
 
 def nearest_domain(domain: str) -> str:

@@ -55,6 +55,12 @@ def test_a_bare_no_asks_to_spell_all_of_it() -> None:
     assert step == ask("Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="email")
 
 
+@pytest.mark.parametrize("no", ["You know,", "Know.", "You, no."])
+def test_a_no_that_was_misheard_refuses(no: str) -> None:
+    _, step = hold(PhoneNumber(QUESTION, lengths=(7,)), "5 5 5 0 1 2 3", no)
+    assert step == ask("Sorry. Please say it once more.", dictated=True, spelled="")
+
+
 def test_a_value_that_was_refused_is_not_read_back_at_once_again() -> None:
     dialogue, step = hold(Name(QUESTION), "Meyer", "No.", "M E Y E R")
     assert step == ask(

@@ -44,6 +44,7 @@ VALID_CARD = "4242424242424242"
         ("Kate Dart Wilson at yahoo dot com.", "kate.wilson@yahoo.com"),
         ("My email is dart at gmail dot com", "dart@gmail.com"),
         ("It's John.smith at gmail.com", "john.smith@gmail.com"),
+        ("Dave at mail dot com.", "dave@gmail.com"),
         ("john.smith@gmail.com", "john.smith@gmail.com"),
         (
             "My email is mary underscore jones 99 at yahoo dot co dot UK, thank you.",
@@ -138,6 +139,8 @@ def test_an_email_address_is_found_in_other_languages(now: Circumstances, text: 
         ("mark48@gmail.com", "C as in charlie", "marc48@gmail.com"),
         ("b.short@geeks.de", "at jx dot d e", "b.short@gmx.de"),
         ("bob@gmail.com", "at gmail dot org", "bob@gmail.org"),
+        ("dave@yahoo.com", "at mail dot com", "dave@mail.com"),
+        ("dave@mail.com", "at mail dot com", "dave@gmail.com"),
         ("dan@gmail.com", "B as in boy", "ban@gmail.com"),
         ("nike@gmail.com", "it's M as in Mike", "mike@gmail.com"),
         ("bob@gmail.com", "it's dot org", "bob@gmail.org"),

@@ -181,6 +181,21 @@ async def test_the_command_follows_a_call_to_its_end(
     assert "\nbusy" in printed
 
 
+async def test_the_command_run_again_with_its_key_calls_nobody_twice(tmp_path: Path) -> None:
+    async with running(Twilio) as carrier, outbound_server(carrier, tmp_path) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        command = asyncio.to_thread(call_by_command, url, "the-key", {"to": TO}, "order-17")
+        first = asyncio.create_task(command)
+        while not carrier.asked or not server.statuses:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        await server.provider.post(carrier.event(carrier.asked[0], "busy"))
+        with pytest.raises(CommandFailed, match="busy"):
+            await first
+        with pytest.raises(CommandFailed, match="busy"):
+            await asyncio.to_thread(call_by_command, url, "the-key", {"to": TO}, "order-17")
+        assert len(carrier.asked) == 1
+
+
 async def test_the_command_says_why_a_call_is_refused(tmp_path: Path) -> None:
     async with running(Twilio) as carrier, outbound_server(carrier, tmp_path) as server:
         url = f"http://127.0.0.1:{server.port}"
