@@ -156,6 +156,10 @@ class Delta:
     opaque: str = ""
 
 
+READING = Delta()
+"""Sign of an engine that still reads a prompt: it is slow, and does not hang."""
+
+
 STEP_BUCKETS_S = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0)
 """Upper bounds of the histogram of step times; one more bucket counts longer steps."""
 STEP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)

@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 from tokenizers import Tokenizer
 
-from llmcore.engine import BusyError, Delta, EngineLoad, Request, RequestError, ServerError, Usage
+from llmcore.engine import READING, BusyError, Delta, EngineLoad, Request, RequestError, ServerError, Usage
 from llmcore.engines.llamacpp_process import LlamaCppProcess, ServerSettings
 from llmcore.engines.token_reply import ReplyText, check_at_least, decoding
 from llmcore.gguf.file import GgufFile
@@ -142,6 +142,9 @@ class LlamaCppLlm:
             async with aclosing(self._complete(body)) as events:
                 async for event in events:
                     cached = max(cached, event.get("timings", {}).get("cache_n", 0))
+                    if "prompt_progress" in event:
+                        yield READING
+                        continue
                     written = event["tokens_predicted"]
                     # text, as the tokens of a character cut into several are not all in the stream
                     for delta in text.push_text(event["content"]):
@@ -276,6 +279,7 @@ def _body(request: Request, prompt: list[int]) -> dict[str, Any]:
         "top_k": 1,
         "cache_prompt": True,
         "stream": True,
+        "return_progress": True,
         "timings_per_token": True,
     }
 

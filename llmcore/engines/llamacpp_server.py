@@ -13,6 +13,8 @@ from typing import Any
 
 LOOPBACK = "127.0.0.1"
 _ERRORS_ONLY = 1
+_BATCH_TOKENS = 64
+"""Tokens of a prompt that are read between two reports of progress, about 1 s on one slow core."""
 
 
 def _serve(settings: dict[str, Any]) -> Any:
@@ -26,6 +28,8 @@ def _serve(settings: dict[str, Any]) -> Any:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
     # do not spin between operations: recognition and the voice need the cores as well
     params.cpuparams.poll = params.cpuparams_batch.poll = 0
+    if not settings["gpu_layers"]:
+        params.n_batch = _BATCH_TOKENS
     params.n_gpu_layers = settings["gpu_layers"]
     params.hostnames, params.port = [LOOPBACK], 0
     params.api_keys = [settings["api_key"]]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmcore.engine import (
+    READING,
     BusyError,
     Delta,
     Llm,
@@ -227,7 +228,7 @@ async def _require_words(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[
     held: list[Delta] | None = []
     async with aclosing(deltas):
         async for delta in deltas:
-            if held is None or (delta.thought and not delta.text):
+            if held is None or delta == READING or (delta.thought and not delta.text):
                 yield delta
                 continue
             if delta.finish_reason is not None and not (delta.tool_calls or _has_words(delta)):

@@ -11,7 +11,16 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from llmcore.engine import Delta, EngineLoad, LimitError, Llm, Request, SupportsPriorityRaise, Usage
+from llmcore.engine import (
+    READING,
+    Delta,
+    EngineLoad,
+    LimitError,
+    Llm,
+    Request,
+    SupportsPriorityRaise,
+    Usage,
+)
 from llmcore.policies.admission import AdmissionControl, Refusal
 from llmcore.policies.priority_queue import PriorityQueue, Ticket
 
@@ -84,7 +93,7 @@ class PriorityLlm:
         try:
             async with aclosing(self._engine.generate(self._with_priority(ticket))) as deltas:
                 async for delta in deltas:
-                    if not read:
+                    if not read and delta != READING:
                         read = True
                         self._on_first_token(ticket)
                     if delta.usage is None:

@@ -60,6 +60,12 @@ _THOUGHTS = {
     "<scratchpad>": "</scratchpad>",
     "<analysis>": "</analysis>",
     "<inner_monologue>": "</inner_monologue>",
+    "<inner_thoughts>": "</inner_thoughts>",
+    "<internal>": "</internal>",
+    "<planning>": "</planning>",
+    "<plan>": "</plan>",
+    "<antthinking>": "</antthinking>",  # Claude 3
+    "[thinking]": "[/thinking]",
     "<seed:think>": "</seed:think>",  # Seed-OSS
     "[think]": "[/think]",  # Magistral
     "<|start_thinking|>": "<|end_thinking|>",  # Command A
@@ -68,6 +74,9 @@ _THOUGHTS = {
     "◁think▷": "◁/think▷",  # Kimi
     "<|channel>": "<channel|>",  # Gemma 4
 }
+LINE_STARTS = frozenset(("<plan>", "<planning>", "<internal>"))
+"""Marks that are words within a line."""
+_CLAUDE = "antml:"
 _CALLS = {
     "<tool_call>": "</tool_call>",  # Hermes, Qwen, GLM, Nemotron
     "<tool_calls>": "</tool_calls>",  # Jamba, Hunyuan
@@ -83,7 +92,13 @@ _CALLS = {
     "<function=": "</function>",  # Llama 3.1, Qwen 3 Coder
     "<function(": "</function>",
     "<function name=": "</function>",
+    "<__function=": "</__function>",  # Nova
     "<invoke name=": "</invoke>",  # MiniMax M2
+    f"<{_CLAUDE}invoke name=": f"</{_CLAUDE}invoke>",
+    f"<{_CLAUDE}function_calls>": f"</{_CLAUDE}function_calls>",
+    "<tool_call name=": "</tool_call>",
+    "<tool_use name=": "</tool_use>",
+    "<function_call name=": "</function_call>",
     "<minimax:tool_call>": "</minimax:tool_call>",
     "<|tool_call|>": "<|/tool_call|>",  # Phi 4 mini, Granite
     "<|tool_call>": "<tool_call|>",  # Gemma 4
@@ -132,6 +147,8 @@ HARMONY_CALL = Region("call", _HARMONY_ENDS, _HARMONY_NEXT)
 
 TRIGGERS = re.compile(r"[<\[{`◁\n]")
 """Characters that may begin a mark, or a call without one; a line's end, as a call may follow it."""
+MAY_CALL = re.compile(r"[<\[{`◁\n(]")
+"""The same, and the bracket of a call that begins with its tool's name."""
 MARK = re.compile("|".join(map(re.escape, REGIONS)), re.IGNORECASE | re.ASCII)
 SPECIAL_TOKEN = re.compile(r"<[|｜][\w▁ /:.-]{1,40}[|｜]>")
 """Special tokens in the text of a reply; they are never spoken."""

@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable
 
 from llmcore.engine import ToolCall
 from llmcore.text.call_arguments import known_name
+from llmcore.text.call_forms import Found, Verdict
 from llmcore.text.control_marks import (
     BARE_HARMONY,
     BARE_HEADER,
     BARE_PREFIXES,
+    LINE_STARTS,
     LONGEST_HEADER,
     MARK,
+    MAY_CALL,
     PREFIXES,
     REGIONS,
     SPECIAL_TOKEN,
@@ -29,18 +32,24 @@ from llmcore.text.control_marks import (
 from llmcore.text.reply_parts import Part, SpokenParts
 from llmcore.text.stop_strings import partial_mark_length
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
-from llmcore.text.unmarked_calls import Found, Verdict, calls_at_end, judge
+from llmcore.text.unmarked_calls import (
+    UNMARKED_REGIONS,
+    calls_at_end,
+    judge,
+    names_in_words,
+    region_after,
+)
 from llmcore.text.written_calls import WrittenCall, json_start, read_calls, value_end
 
 _BETWEEN_CALLS = " \n\t;,}"
 """Characters that models write between two calls; an extra brace is a common mistake of theirs."""
+_AFTER_UNMARKED = _BETWEEN_CALLS + ")]*"
+"""The same after a call without a mark, and the ends of brackets around it."""
 _LONG_CALL = 256
 """Length in characters beyond which a call is parsed again only if the new piece may end it."""
-_CALL_BEGINS = tuple("{[`")
+_CALL_BEGINS = tuple("{[`<")
 """First characters of a call without a mark, except those of a tool's name."""
 _MAY_END = re.compile(r"[}\])>`<|]")
-_UNMARKED, _FENCED = Region("call"), Region("call", ("```",))
-"""Regions after a call without a mark, bare or in a code fence."""
 
 
 class ControlText:
@@ -63,11 +72,13 @@ class ControlText:
         new_id: Callable[[], str] = new_call_id,
     ) -> None:
         self._names = frozenset(names)
+        self._name_in_words, self._name_beginnings = names_in_words(self._names)
         self._wanted = wanted
         self._any_name = any_name and wanted
         self._new_id = new_id
         self._region: Region | None = STARTED_IN_THOUGHT if in_thought else None
         self._pending = ""
+        self._inner_thoughts = 0  # thoughts within this one that have no end yet
         self._has_call = False  # a call of this region has been read
         self._has_begun = False
         self._out = SpokenParts(doubtful)
@@ -100,8 +111,11 @@ class ControlText:
 
     def try_pass(self, text: str) -> bool:
         """Return True if the next piece, like most, can pass unchanged as words, and record it then."""
-        if not self._in_plain_words or not text or TRIGGERS.search(text) is not None:
+        if not self._in_plain_words or not text or MAY_CALL.search(text) is not None:
             return False
+        space = text.rfind(" ")
+        if (text[space:] if space > 0 else text) in self._name_beginnings:
+            return False  # a tool's name may be on its way
         self._out.last = text[-1]
         return True
 
@@ -138,12 +152,11 @@ class ControlText:
         beginning. Raises MalformedToolCall.
         """
         begin = pending.lstrip()
-        is_open = begin != "" and self._judge(begin) == "open"
-        calls = calls_at_end(begin, self._names) if is_open else None
-        if cut and is_open and (calls is not None or begin.startswith(_CALL_BEGINS)):
+        verdict = self._judge(begin) if begin else "text"
+        if cut and (verdict == "begun" or (verdict == "open" and begin.startswith(_CALL_BEGINS))):
             return
-        if calls is not None:
-            self._add_calls(self._check_readable(calls, begin))
+        if verdict == "begun":
+            self._add_calls(self._check_readable(calls_at_end(begin, self._names), begin))
         elif len(pending) <= 2 or not SPECIAL_TOKEN_BEGINS.match(pending):
             self._add_words(pending)
 
@@ -170,14 +183,37 @@ class ControlText:
         if not self._has_begun and self._read_start():
             return bool(self._pending) and self._has_begun
         found = TRIGGERS.search(self._pending)
-        if found is None:
-            self._add_words(self._pending)
-            self._pending = ""
-            return False
-        at = found.start()
+        at = found.start() if found else len(self._pending)
+        name = self._find_name(at)
+        if name is not None:
+            return self._read_name(*name)
         self._add_words(self._pending[:at])
         self._pending = self._pending[at:]
-        return self._read_trigger()
+        return found is not None and self._read_trigger()
+
+    def _find_name(self, before: int) -> tuple[int, int] | None:
+        """Return the start and end of a tool's name, or of its beginning at the end of the text."""
+        text = self._pending
+        in_word = self._out.last not in ("", " ")
+        found = self._name_in_words.search(text, 1 if in_word else 0)
+        if found is not None and found.start() < before:
+            return found.span()
+        start = text.rstrip(" ").rfind(" ") + 1
+        begins = before == len(text) and text[start:].rstrip(" ") in self._name_beginnings
+        return (start, len(text)) if begins and (start or not in_word) else None
+
+    def _read_name(self, start: int, end: int) -> bool:
+        """Parse a call that may begin with a tool's name among words."""
+        self._add_words(self._pending[:start])
+        self._pending = text = self._pending[start:]
+        name, before = text[: end - start], self._region
+        if len(name) == len(text.rstrip(" ")):
+            return False  # only what follows decides
+        if self._read_unmarked(text):
+            return self._region is not before
+        self._add_words(name)
+        self._pending = text[len(name) :]
+        return bool(self._pending)
 
     def _read_start(self) -> bool:
         """Parse a call at the start of the reply or a line, or after a region, where it may begin with its
@@ -204,7 +240,9 @@ class ControlText:
         if mark := MARK.match(start):
             self._open_region(mark[0], start[mark.end() :])
             return True
-        return start in BARE_PREFIXES or start.lower() in PREFIXES or self._read_unmarked(start)
+        return (
+            start in BARE_PREFIXES or start.lower() in PREFIXES or self._read_unmarked(start, at_start=True)
+        )
 
     def _read_unmarked(self, text: str, at_start: bool = False) -> bool:
         """Parse a call without a mark at the front of `text`. Return True for one, or for a prefix.
@@ -214,12 +252,12 @@ class ControlText:
         verdict = self._judge(text, at_start)
         if verdict == "text":
             return False
-        if verdict == "open":
+        if isinstance(verdict, str):  # open or begun
             return True
         end, calls = verdict
         self._add_calls(self._check_readable(calls, text[:end]))
         self._has_begun, self._has_call = True, True
-        self._region, self._pending = _FENCED if text.startswith("`") else _UNMARKED, text[end:]
+        self._region, self._pending = region_after(text), text[end:]
         return True
 
     def _judge(self, text: str, at_start: bool = False) -> Verdict | Found:
@@ -232,7 +270,8 @@ class ControlText:
             self._add_words("\n")
             self._has_begun, self._pending = False, text[1:]
             return bool(self._pending)
-        if mark := MARK.match(text):
+        mark = MARK.match(text)
+        if mark and (mark[0].lower() not in LINE_STARTS or self._out.last in ("", "\n")):
             self._open_region(mark[0], text[mark.end() :])
             return True
         if text.lower() in PREFIXES:
@@ -253,6 +292,7 @@ class ControlText:
     def _open_region(self, mark: str, rest: str) -> None:
         """Enter the region that a mark opens."""
         region = REGIONS[mark.lower()]
+        self._inner_thoughts = 0
         self._has_begun, self._has_call, self._pending = True, False, rest
         if region.kind == "unopened":
             self.unopened = True
@@ -269,11 +309,22 @@ class ControlText:
         self._out.end_region()
 
     def _read_until(self, region: Region) -> bool:
-        """Parse a thought, or text to remove, up to its end. Return True if more text follows it."""
+        """Parse a thought, or text to remove, up to its end. Return True if more text follows it.
+
+        A thought may have thoughts in it, whose opening marks begin a line: within one the mark is a word.
+        """
         end = region.end_pattern.search(self._pending)
         emit = self._add_thought if region.kind == "thought" else _drop
+        inner = f"\n{region.opening}" if region.kind == "thought" and region.opening else ""
+        begin = self._pending.lower().find(inner, 0, end.start() if end else None) if inner else -1
+        if begin >= 0 or (end is not None and self._inner_thoughts):
+            self._inner_thoughts += 1 if begin >= 0 else -1
+            at = begin + len(inner) if begin >= 0 or end is None else end.end()
+            emit(self._pending[:at])
+            self._pending = self._pending[at:]
+            return bool(self._pending)
         if end is None:
-            marks = (*region.closings, *region.limits)
+            marks = (*region.closings, *region.limits, *filter(None, (inner,)))
             settled = len(self._pending) - partial_mark_length(self._pending.lower(), marks)
             emit(self._pending[:settled])
             self._pending = self._pending[settled:]
@@ -319,8 +370,8 @@ class ControlText:
 
     def _read_after_call(self, region: Region) -> bool:
         """Parse the text after a call: another call, the region's closing mark, or words."""
-        unmarked = region in (_UNMARKED, _FENCED)
-        rest = self._pending.lstrip(_BETWEEN_CALLS if unmarked else _BETWEEN_CALLS + "`")
+        unmarked = region in UNMARKED_REGIONS
+        rest = self._pending.lstrip(_AFTER_UNMARKED if unmarked else _BETWEEN_CALLS + "`")
         self._out.end_region(blank=self._pending[:1].isspace())
         if not rest:
             self._pending = ""

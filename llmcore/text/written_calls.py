@@ -13,6 +13,7 @@ from collections.abc import Container, Iterator
 from contextlib import suppress
 from typing import Any
 
+from llmcore.text.element_calls import elements, glm_calls, scalar, xml_calls
 from llmcore.text.tool_calls import MalformedToolCall
 
 WrittenCall = tuple[str, str]
@@ -21,32 +22,27 @@ WrittenCall = tuple[str, str]
 NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "params", "kwargs", "action_input")
 OTHER_KEYS = ("type", "id", "tool_call_id", "index")
-LIST_KEYS = ("tool_calls", "tool_uses")
+LIST_KEYS = ("tool_calls", "tool_uses", "tool_call", "function_call")
+"""Keys of a list of calls, or of the only call."""
 
 _NAMED_JSON = re.compile(
-    r"""\s*(?:call:|action:\s*|functions?[.=:]|<?function=|function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*["']?
+    r"""\s*(?:call:|action:\s*|functions?[.=:]|<?(?:__)?function=|function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*["']?
     (?P<name>[\w.\-]+)["']?(?::\d+)?\s*
     (?:\[CALL_ID\][\w-]*\s*)?
     (?:(?:\[ARGS\]|>|\)|<[|｜]tool[▁_]sep[|｜]>|<[|｜]tool_call_argument_begin[|｜]>)\s*)*
-    :?\s*(?:action\ input:\s*)?(?:(?:```)?(?:json)?\s*)?(?=\{)""",
+    [:,]?\s*(?:with\s+|code\s*|(?:arguments|action\ input):\s*)?
+    (?:(?:```)?(?:json)?\s*)?(?:<\|message\|>\s*)?(?=\{)""",
     re.VERBOSE | re.IGNORECASE,
-)
-_XML_CALL = re.compile(
-    r"<(?:｜DSML｜)?(?:function=|function\s+name=|invoke\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?\s*>(?P<body>.*?)"
-    r"(?=</(?:｜DSML｜)?(?:function|invoke)>|<(?:｜DSML｜)?(?:function|invoke)\b|\Z)",
-    re.DOTALL,
-)
-_XML_PARAMETER = re.compile(
-    r"<(?:｜DSML｜)?parameter(?:=|\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?(?P<more>[^>]*)>"
-    r"(?P<value>.*?)(?=</(?:｜DSML｜)?parameter>|<(?:｜DSML｜)?parameter\b|\Z)",
-    re.DOTALL,
-)
-_GLM_PARAMETER = re.compile(
-    r"<arg_key>(?P<name>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)(?=</arg_value>|\Z)", re.DOTALL
 )
 _GEMMA_CALL = re.compile(r"\s*call:(?P<name>[\w.\-]+)\s*\{(?P<body>.*)\}\s*\Z", re.DOTALL)
 _GEMMA_QUOTES = re.compile(r"<\|\"\|>|<escape>")
-_GEMMA_KEY = re.compile(r"(?<=[{,])\s*([A-Za-z_]\w*)\s*:")
+_BARE = re.compile(
+    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<=[{,:\[])\s*([A-Za-z_][\w -]*?)\s*(?=[:,}\]])"""
+)
+"""A string, or a key or value of letters without quotes."""
+_WORDS_OF_JSON = ("true", "false", "null", "True", "False", "None")
+_LOOSE_CALL = re.compile(r"\s*(?P<name>[\w.\-]+) ?\((?P<body>.*)\)\s*\Z", re.DOTALL)
+_LOOSE_ARGUMENT = re.compile(r"""\s*(\w+)\s*[=:]\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]*)\s*(?:,|\Z)""")
 
 
 def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
@@ -57,9 +53,11 @@ def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
     text = text.strip()
     if text in names:
         return [(text, "{}")]
-    for reader in (_json_calls, _gemma_calls, _named_json_calls, _xml_calls, _glm_calls, _python_calls):
+    for reader in READERS:
         if calls := reader(text):
             return calls
+    if calls := _element_calls(text, names):
+        return calls
     raise MalformedToolCall(f"not a tool call: {text!r}")
 
 
@@ -96,7 +94,7 @@ def calls_of(value: Any) -> list[WrittenCall]:
     if isinstance(value, list):
         return [call for item in value for call in calls_of(item)]
     for listed in LIST_KEYS:
-        if isinstance(value, dict) and isinstance(value.get(listed), list):
+        if isinstance(value, dict) and isinstance(value.get(listed), list | dict):
             return calls_of(value[listed])
     if isinstance(value, dict) and isinstance(value.get("function"), dict):
         return calls_of(value["function"])
@@ -133,7 +131,7 @@ def is_call(value: Any) -> bool:
 
 def load(text: str) -> Any:
     """Parse JSON as models write it: with doubled braces, as some templates show it; without the last closing
-    brackets; as a Python literal. Raises MalformedToolCall.
+    brackets; as a Python literal; without quotes. Raises MalformedToolCall.
     """
     text = text.strip()
     completed = (text + missing for missing in ("}", "}}", "]"))
@@ -142,7 +140,16 @@ def load(text: str) -> Any:
             return json.loads(written, strict=False)
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
         return ast.literal_eval(text)
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        return ast.literal_eval(_BARE.sub(_in_quotes, text))
     raise MalformedToolCall(f"not JSON: {text!r}")
+
+
+def _in_quotes(found: re.Match[str]) -> str:
+    """Return a key or value with quotes, as Python writes it."""
+    words = found[2]
+    python = {"true": "True", "false": "False", "null": "None"}
+    return found[0] if words is None else python.get(words, words if words in _WORDS_OF_JSON else repr(words))
 
 
 def _json_text(value: Any) -> str:
@@ -164,8 +171,7 @@ def _gemma_calls(text: str) -> list[WrittenCall]:
     found = _GEMMA_CALL.match(text)
     if found is None:
         return []
-    body = _GEMMA_QUOTES.sub('"', "{" + found["body"] + "}")
-    return [(found["name"], _json_text(load(_GEMMA_KEY.sub(r'"\1":', body))))]
+    return [(found["name"], _json_text(load(_GEMMA_QUOTES.sub('"', f"{{{found['body']}}}"))))]
 
 
 def _named_json_calls(text: str) -> list[WrittenCall]:
@@ -193,38 +199,6 @@ def json_start(text: str) -> int:
     return found.end() if found else -1
 
 
-def _xml_calls(text: str) -> list[WrittenCall]:
-    return [
-        (found["name"], json.dumps(_xml_parameters(found["body"]), ensure_ascii=False))
-        for found in _XML_CALL.finditer(text if "<" in text[:1] else f"<function={text}")
-        if "<" in text
-    ]
-
-
-def _xml_parameters(body: str) -> dict[str, Any]:
-    return {
-        found["name"]: found["value"] if 'string="true"' in found["more"] else _scalar(found["value"])
-        for found in _XML_PARAMETER.finditer(body)
-    }
-
-
-def _glm_calls(text: str) -> list[WrittenCall]:
-    name, mark, _ = text.partition("<arg_key>")
-    if not mark or not re.fullmatch(r"[\w.\-]+", name.strip()):
-        return []
-    arguments = {found["name"].strip(): _scalar(found["value"]) for found in _GLM_PARAMETER.finditer(text)}
-    return [(name.strip(), json.dumps(arguments, ensure_ascii=False))]
-
-
-def _scalar(text: str) -> Any:
-    """Return a parameter's value: parsed JSON if possible, else the text itself."""
-    text = text.strip()
-    try:
-        return json.loads(text, strict=False)
-    except ValueError:
-        return text
-
-
 def _python_calls(text: str) -> list[WrittenCall]:
     text = text.strip("` \n").removeprefix("tool_code").removeprefix("python").strip()
     try:
@@ -234,7 +208,7 @@ def _python_calls(text: str) -> list[WrittenCall]:
     return [
         call
         for statement in body
-        if isinstance(statement, ast.Expr)
+        if isinstance(statement, ast.Expr | ast.Assign)
         for call in _of_expression(statement.value)
     ]
 
@@ -252,12 +226,63 @@ def _of_expression(node: ast.expr) -> Iterator[WrittenCall]:
     name = ast.unparse(node.func).removesuffix(".call").removeprefix("default_api.")
     arguments: dict[str, Any] = {}
     for argument in node.args:  # weather({"city": "Rome"})
-        with suppress(ValueError):
-            value = ast.literal_eval(argument)
-            arguments |= value if isinstance(value, dict) else {}
+        value = _value_of(argument)
+        if not isinstance(value, dict):
+            raise MalformedToolCall(f"an argument without a name: {ast.unparse(node)!r}")
+        arguments |= value
     for keyword in node.keywords:
-        try:
-            arguments[keyword.arg or ""] = ast.literal_eval(keyword.value)
-        except ValueError:
-            arguments[keyword.arg or ""] = ast.unparse(keyword.value)
+        arguments[keyword.arg or ""] = _value_of(keyword.value)
     yield name, json.dumps(arguments, ensure_ascii=False, default=str)
+
+
+def _value_of(node: ast.expr) -> Any:
+    """Return the value of an argument; names, which stand for nothing here, are texts."""
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {str(_value_of(key)): _value_of(value) for key, value in pairs if key is not None}
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_value_of(item) for item in node.elts]
+    with suppress(ValueError):
+        return ast.literal_eval(node)
+    words = {"true": True, "false": False, "null": None}
+    return words.get(node.id, node.id) if isinstance(node, ast.Name) else ast.unparse(node)
+
+
+def _loose_calls(text: str) -> list[WrittenCall]:
+    """Return a call in brackets that is no Python: `weather(city: Rome)`, `weather(city=New York)`."""
+    found = _LOOSE_CALL.match(text)
+    if found is None:
+        return []
+    arguments, at = {}, 0
+    while at < len(found["body"]):
+        argument = _LOOSE_ARGUMENT.match(found["body"], at)
+        if argument is None:
+            return []
+        value = argument[2].strip()
+        arguments[argument[1]] = value[1:-1] if value[:1] in ("'", '"') else scalar(value)
+        at = argument.end()
+    return [(found["name"], json.dumps(arguments, ensure_ascii=False))]
+
+
+def _element_calls(text: str, names: Container[str]) -> list[WrittenCall]:
+    """Return the call in nested elements: `<weather><city>Rome</city></weather>`, or with elements for name
+    and arguments (Anthropic's older form, Nova).
+    """
+    value = elements(text)
+    while isinstance(value, dict):
+        value = {
+            key: load(each) if isinstance(each, str) and each[:1] == "{" else each
+            for key, each in value.items()
+        }
+        if calls := calls_by_name(value, names):
+            return calls
+        if any(isinstance(value.get(key), str) for key in NAME_KEYS):
+            return calls_of(value)
+        value = next(iter(value.values())) if len(value) == 1 else None
+    return []
+
+
+READERS = (
+    *(_json_calls, _gemma_calls, _named_json_calls, xml_calls, glm_calls, _python_calls, _loose_calls),
+)
+"""Readers of all notations but elements, which need the tools' names."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+CLAUDE = "antml:"
 JSON_CALL = '{"name": "weather", "arguments": {"city": "Rome"}}'
 
 THOUGHTS = {
@@ -30,6 +31,14 @@ THOUGHTS = {
     "harmony without its marks": "analysisHm. The final answer.assistantfinalYour table is booked.",
     "harmony without its marks, words alone": "finalYour table is booked.",
     "gemma_end": "<think>Hm.</think>Your table is booked.<eos>",
+    "nested": "<think>\nHm.\n<think>\nHm.\n</think>\nSo.\n</think>\n\nYour table is booked.",
+    "a mark that a thought mentions": "<think>\nNo <think> here.\n</think>\n\nYour table is booked.",
+    "plan": "<plan>Look it up.</plan>\nYour table is booked.",
+    "planning": "<planning>\nLook it up.\n</planning>\nYour table is booked.",
+    "internal": "<internal>Look it up.</internal> Your table is booked.",
+    "inner_thoughts": "<inner_thoughts>Hm.</inner_thoughts>Your table is booked.",
+    "Claude 3": "<antThinking>Hm.</antThinking>Your table is booked.",
+    "in square brackets": "[THINKING]Hm.[/THINKING]Your table is booked.",
 }
 CALLS = {
     "Hermes": f"<tool_call>\n{JSON_CALL}\n</tool_call>",
@@ -93,4 +102,58 @@ CALLS = {
     "tool": f"<tool>{JSON_CALL}</tool>",
     "harmony without its marks": 'analysisHm.assistantcommentary to=functions.weather json{"city": "Rome"}',
     "python_call_of_an_object": '<|python_tag|>weather({"city": "Rome"})',
+    "unquoted keys": '{name: "weather", arguments: {city: "Rome"}}',
+    "unquoted value": '{"name": "weather", "arguments": {city: Rome}}',
+    "unquoted value, fenced": '```json\n{"name": "weather", "arguments": {city: Rome}}\n```',
+    "single quotes": "{'name': 'weather', 'arguments': {'city': 'Rome'}}",
+    "name, unquoted key": 'weather {city: "Rome"}',
+    "name, single quotes": "weather {'city': 'Rome'}",
+    "the name as a tag": '<weather>{"city": "Rome"}</weather>',
+    "the name as a tag, elements": "<weather>\n<city>Rome</city>\n</weather>",
+    "the name as a tag, attributes": '<weather city="Rome"/>',
+    "Nova": "<__function=weather>\n<__parameter=city>Rome</__parameter>\n</__function>",
+    "Nova, elements": "<tool>\n<name>weather</name>\n<arguments>\n<city>Rome</city>\n</arguments>\n</tool>",
+    "Claude 2": "<function_calls>\n<invoke>\n<tool_name>weather</tool_name>\n<parameters>\n<city>Rome</city>\n</parameters>\n"
+    "</invoke>\n</function_calls>",
+    "Claude 3": f'<{CLAUDE}function_calls>\n<{CLAUDE}invoke name="weather">\n<{CLAUDE}parameter name="city">Rome'
+    f"</{CLAUDE}parameter>\n</{CLAUDE}invoke>\n</{CLAUDE}function_calls>",
+    "name as attribute": '<tool_call name="weather">{"city": "Rome"}</tool_call>',
+    "name as attribute, function_call": '<function_call name="weather">{"city": "Rome"}</function_call>',
+    "name as attribute, tool_use": '<tool_use name="weather">{"city": "Rome"}</tool_use>',
+    "GLM, no mark": "weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>",
+    "harmony, the header alone": 'to=functions.weather {"city": "Rome"}',
+    "harmony, the header and its type": 'to=functions.weather json {"city": "Rome"}',
+    "harmony, the header and a mark": 'assistant to=functions.weather code<|message|>{"city": "Rome"}',
+    "Command R": 'Action: ```json\n[\n  {\n    "tool_name": "weather",\n    "parameters": {"city": "Rome"}\n  }\n]```',
+    "ReAct, Python": 'Action: weather(city="Rome")',
+    "told in brackets": "[Tool call: weather(city=Rome)]",
+    "told in brackets, JSON": '[Calling tool: weather with {"city": "Rome"}]',
+    "told": "Function call: weather(city='Rome')",
+    "told, a word": 'CALLING weather {"city": "Rome"}',
+    "Python": 'weather(city="Rome")',
+    "Python, single quotes": "weather({'city': 'Rome'})",
+    "Python, no quotes": "weather(city=Rome)",
+    "Python, awaited": 'await weather(city="Rome")',
+    "Python, a space": 'weather (city="Rome")',
+    "Python, colon": 'weather(city: "Rome")',
+    "told in two lines": 'Tool: weather\nArguments: {"city": "Rome"}',
+    "Python, a fence": '```python\nresult = weather(city="Rome")\nprint(result)\n```',
+    "Python, backquotes": '`weather(city="Rome")`',
+    "JavaScript": 'weather({city: "Rome"});',
+    "JavaScript, a fence": '```javascript\nweather({city: "Rome"});\n```',
+    "the older name of tools": '{"function_call": {"name": "weather", "arguments": "{\\"city\\": \\"Rome\\"}"}}',
+    "tool_call as key": '{"tool_call": {"name": "weather", "arguments": {"city": "Rome"}}}',
 }
+IN_ONE_LINE = (
+    'weather({"city": "Rome"})',
+    "weather(city='Rome')",
+    'weather {"city": "Rome"}',
+    'weather{city: "Rome"}',
+    'functions.weather({"city": "Rome"})',
+    JSON_CALL,
+    '<weather>{"city": "Rome"}</weather>',
+    '<|tool_call_start|>[weather(city="Rome")]<|tool_call_end|>',
+    '`weather(city="Rome")`',
+    '[weather(city="Rome")]',
+)
+"""Calls that models also write right after words."""

@@ -1,4 +1,4 @@
-"""Replies of llama.cpp that may call no tool."""
+"""Replies of llama.cpp that may call no tool, and its reports while it reads a prompt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from llmcore.engine import Message, Request, Tool
+from llmcore.engine import READING, Message, Request, Tool
 from llmcore.engines.llamacpp_engine import LlamaCppLlm
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
@@ -33,3 +33,12 @@ async def test_words_before_a_call_stay_as_they_are(llamacpp: LlamaCppLlm) -> No
     request = Request((Message("user", "open"),), (Tool("door", ""),), tool_choice="none")
     async with aclosing(llamacpp.generate(request)) as deltas:
         assert "".join([delta.text async for delta in deltas]) == "Right."
+
+
+async def test_a_long_prompt_is_reported_while_it_is_read(llamacpp: LlamaCppLlm) -> None:
+    request = Request((Message("user", "open " * 200),), max_tokens=2)
+    async with aclosing(llamacpp.generate(request)) as deltas:
+        told = [delta async for delta in deltas]
+    begins = next(at for at, delta in enumerate(told) if delta.text or delta.finish_reason is not None)
+    assert told[:begins] == [READING] * begins
+    assert begins >= 3

@@ -9,6 +9,7 @@ import pytest
 from scripted_llm import HANG, ScriptedLlm
 
 from llmcore.engine import (
+    READING,
     BusyError,
     Delta,
     LlmError,
@@ -82,6 +83,18 @@ async def test_a_long_prompt_may_be_read_for_as_long_as_it_takes():
     assert not asking.done()
     read.set()
     assert await asking == "the document says"
+
+
+async def test_an_engine_that_reports_that_it_reads_is_slow_and_does_not_hang():
+    """Each report is passed on at once, so that the call's own deadline sees it too."""
+    reports = [asyncio.Event() for _ in range(4)]
+    both = world([*(step for report in reports for step in (report, READING)), "it says"], fallback=False)
+    loop = asyncio.get_running_loop()
+    async with aclosing(both.llm.generate(ASK)) as deltas:
+        for report in reports:
+            loop.call_later(0.03, report.set)
+            assert await anext(deltas) == READING
+        assert "".join([delta.text async for delta in deltas]) == "it says"
 
 
 async def test_a_pause_of_the_process_is_no_failure_of_the_engine():

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from written_replies import CALLS, JSON_CALL, THOUGHTS
+from written_replies import CALLS, IN_ONE_LINE, JSON_CALL, THOUGHTS
 
 from llmcore.engine import ToolCall
 from llmcore.text.control_marks import MARK, REGIONS
@@ -38,6 +38,23 @@ ORDINARY = (
     '{"weather": {"city": "Rome"}, "sky": {}}',
     'It returns {"weather": {"city": "Rome"}} for Rome.',
     "¿{{name}}? [link](url)",
+    "I like weather. The weather (in Rome) is fine.",
+    "Let me look. weather: sunny. A note on weather (Rome, Milan) follows.",
+    "Your book(s) are here: book (the novel), book(2), and the book (price: 5 euros).",
+    "Let me look. book (or not), book() or weather(Rome).",
+    "The set {1, 2} is small; write {name} or {name, city} in braces.",
+    "In HTML, <plan> is not a tag, but <b> is. Use <city> as a placeholder.",
+    "The <weather> channel is on, and a <book>mark is here; if a <book and b> c then stop",
+    "Function call is a term of programming. to=2 and from=1 are values.",
+    "Tool call: none. My tool call: done. Call: 555 1234.",
+    "print is a function. Please print (or email) the form. Print (weather).",
+    "assistant to the manager: Ann. Await the weather report.",
+    "[Note: weather may change.] [Calling weather experts] (calling again later is fine)",
+    "`weather` is the name of a tool. Type `book` to continue: `book a table`.",
+    "Plan: go to Rome.\nAction: book a train.\nThought: the mind of man.",
+    "-> go left -> weather station. weather, book: two words.",
+    "name: weather\narguments: none\nweather\nbook",
+    "weather <b>bold</b> book_table: {see below}",
 )
 
 
@@ -69,6 +86,24 @@ def test_thoughts_and_roles_are_never_said(text: str) -> None:
 def test_a_call_in_any_form_is_a_call_and_never_said(form: str, said: str) -> None:
     assert read([said + form])[:2] == (said, ROME)
     assert read(list(said + form))[:2] == (said, ROME), "in pieces of one character"
+
+
+@pytest.mark.parametrize("call", IN_ONE_LINE)
+@pytest.mark.parametrize("said", ["Let me look. ", "Okay: ", "Ich sehe nach... ", "I look up "])
+def test_a_call_in_the_line_of_other_words_is_a_call(call: str, said: str) -> None:
+    text = f"{said}{call}"
+    for size in (1, 7, 100):
+        words, calls, _ = read([text[at : at + size] for at in range(0, len(text), size)])
+        assert (words.strip(), calls) == (said.strip(), ROME)
+
+
+@pytest.mark.parametrize("call", ["book()", "weather()"])
+def test_a_call_without_arguments_within_a_line_needs_a_name_that_is_no_word(call: str) -> None:
+    assert read([f"Good. {call}"])[:2] == (f"Good. {call}", [])
+    for named in ("book_table()", "[book()]", "<book_table/>"):
+        name = "book_table" if "_" in named else "book"
+        assert read([f"Good. {named}"])[:2] == ("Good. ", [(name, {})])
+    assert read([f"Good.\n{call}"])[1] == [(call.removesuffix("()"), {})]
 
 
 @pytest.mark.parametrize("text", ORDINARY)
@@ -180,15 +215,15 @@ def test_calls_that_are_not_wanted_are_never_said(call: str) -> None:
 
 
 UNREADABLE = (
-    '{"name": "weather", "arguments": {city: Rome}}',
-    '{"name": "weather", "arguments": {city: Rome}}}}',
     '{"name": "weather" "arguments": {"city": "Rome"}}',
     '{"name": "weather", "arguments": {"city": "the "old" Rome"}}',
     '{"name": "weather", "arguments": {"city": "Rome"}, "answer": "Sunny."}',
     '{"name": "weather", "result": "Sunny."}',
     '{"arguments": {"city": "Rome}, "name": "weather"}',
+    'weather("Rome")',
+    "weather {city: Rome: Italy}",
+    "<weather>{Rome}</weather>",
     '{"function": "functions.weather", "arguments": {"city": 5}]}',
-    '```json\n{"name": "weather", "arguments": {city: Rome}}\n```',
 )
 """Calls of a known tool, without a mark, whose JSON is wrong."""
 ENDLESS = (JSON_CALL[:-1], JSON_CALL[:-2], f"[{JSON_CALL}", f"```json\n{JSON_CALL[:-1]}")
