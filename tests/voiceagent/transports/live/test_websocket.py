@@ -15,6 +15,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from audio.pcm import AudioFormat, encode
+from audio.wav import wav_bytes
 from llmcore.engine import ToolCall
 from voiceagent.access.auth import ApiKeys
 from voiceagent.conversation import events as ev
@@ -261,6 +262,19 @@ async def test_unreadable_audio_is_refused() -> None:
         assert (error["param"], error["client_event_id"]) == ("audio", "e1")
 
 
+async def test_file_in_place_of_raw_audio_is_refused_by_name_and_not_heard() -> None:
+    wav = base64.b64encode(wav_bytes(FRAME, 24_000)).decode()
+    async with session() as (server, socket):
+        for event_id in ({}, {"event_id": "e1"}):  # the first is short enough for the fast path
+            await socket.send("session.input_audio.append", **event_id, audio=wav)
+            error = (await socket.receive())["error"]
+            assert (error["param"], error["client_event_id"]) == ("audio", event_id.get("event_id"))
+            assert "a WAV file" in error["message"]
+        await socket.send("session.input_audio.append", audio=SOUND)
+        await server.call.until(lambda call: len(call.heard) == 1)
+        assert (server.call.heard[0] == FRAME).all()
+
+
 # ---- context
 
 
@@ -291,6 +305,7 @@ async def test_commentary_is_a_message_and_a_report() -> None:
             assert (await socket.receive())["type"] == "session.commentary.appended"
         assert [isinstance(item, MessageItem) for item in created(server.call)] == [True, True]
         assert [reply.is_report for reply in server.call.posted] == [True, True]
+        assert [reply.fallback for reply in server.call.posted] == ["It rains.", "It is cold."]
 
 
 @pytest.mark.parametrize("kind", ["thinking", "commentary"])
