@@ -346,6 +346,16 @@ async def test_client_delegation_is_answered_by_commentary() -> None:
         assert isinstance(more, MessageItem)
 
 
+async def test_call_of_an_invented_tool_is_delegated_to_the_client_too() -> None:
+    async with session() as (server, socket):
+        delegate(server.call, "book_table")
+        about = (await socket.until("session.delegation.created"))["delegation"]
+        await socket.send("session.commentary.append", content="Booked.", delegation_id=about["id"])
+        await socket.until("session.commentary.appended")
+        (result,) = created(server.call)
+        assert isinstance(result, ToolOutputItem)
+
+
 @pytest.mark.parametrize(("delegation", "words_only"), [({"type": "client"}, True), (RESPONSES, False)])
 async def test_commentary_of_a_client_that_does_the_work_asks_for_words_only(
     delegation: dict[str, Any], words_only: bool

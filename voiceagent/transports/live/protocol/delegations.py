@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from voiceagent.conversation import notifications as notify
 from voiceagent.transports.live.protocol.backend_run import BackendRun
-from voiceagent.transports.live.protocol.settings import DELEGATE
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.validation.shorten import shorten
 
@@ -70,9 +69,11 @@ class Delegations:
         return [] if run is None else _wrapped(run, run.text(text.item_id, text.text))
 
     def on_tool_call(self, called: notify.NotifyToolCall, now_ms: int, unix_s: int) -> list[dict[str, Any]]:
-        """Delegate a function call of the model."""
+        """Delegate a function call of the model. The client offers no functions of its own: a call of another
+        name is of one that the model invented, and hands work over too.
+        """
         if self._target == "client":
-            return self._delegate(called, now_ms) if called.call.name == DELEGATE.name else []
+            return self._delegate(called, now_ms)
         run = self._runs.get(called.response_id)
         events: list[dict[str, Any]] = []
         delegation = self._known.get(run.delegation_id or "") if run is not None else None

@@ -42,8 +42,11 @@ DELEGATE = Tool(
     "actions which you do not have, such as look-ups and bookings. It reads the conversation itself. Its "
     "answer comes later. Do not use it for what you can answer yourself.",
     {"type": "object", "properties": {}},
+    takes_unknown_calls=True,
 )
-"""Tool by which the model delegates to the client."""
+"""Tool by which the model delegates to the client. A model of 0.5 B wrote calls of `bookTable` or `weather`
+in its place, and the caller heard their brackets.
+"""
 _TOOLS = "session.delegation.responses.tools"
 _CHOICE = "session.delegation.responses.tool_choice"
 _SECRET = {"headers", "authorization"}
