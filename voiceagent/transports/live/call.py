@@ -81,6 +81,7 @@ class LiveCall:
         self._phrase = phrase
         self._acknowledgement = Acknowledgement(
             self._acknowledgement_delay,
+            lambda: phrase != "" and delegations.awaited,
             lambda: call.post(ev.SpeechRequested(phrase)),
             lambda item_id: call.handle(ev.ItemDeleted(item_id)),
         )

@@ -23,6 +23,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.settings import InferencePause
 from voiceagent.session.call import CallRefused
+from voiceagent.transports.live import acknowledgements
 from voiceagent.transports.live import call as live_call
 
 pytestmark = pytest.mark.timeout(30)
@@ -396,6 +397,49 @@ async def test_acknowledgement_leaves_the_conversation_once_it_is_spoken() -> No
         client.notify(notify.NotifyResponseText("resp_2", "item_3", None, PHRASE))
         client.notify(notify.NotifyResponseEnded("resp_2", "completed"))
         assert server.call.requests[-1] == ev.ItemDeleted("item_3")
+
+
+def say_phrase(call: ScriptedCall, response_id: str) -> None:
+    """Speak the acknowledgement, as a session does that is asked to."""
+    call.posted.clear()
+    call.client.notify(notify.NotifyResponseStarted(response_id, "audio"))
+    call.client.notify(notify.NotifyResponseText(response_id, f"item_of_{response_id}", None, PHRASE))
+    call.client.notify(notify.NotifyResponseEnded(response_id, "completed"))
+
+
+async def test_caller_who_waits_on_hears_the_acknowledgement_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acknowledgements, "AGAIN_S", 0.02)
+    async with session(delegation={"type": "client", "acknowledgement_delay_ms": 0}) as (server, socket):
+        delegate(server.call)
+        about = (await socket.until("session.delegation.created"))["delegation"]
+        for number in range(3):
+            await server.call.until(lambda call: call.posted == [ev.SpeechRequested(PHRASE)])
+            say_phrase(server.call, f"resp_{number + 2}")
+        await socket.send("session.commentary.append", content="It rains.", delegation_id=about["id"])
+        await socket.until("session.commentary.appended")
+        server.call.posted.clear()
+        say_phrase(server.call, "resp_9")
+        await asyncio.sleep(0.2)
+        assert not server.call.posted, "the result has come"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [notify.NotifyResponseEnded("resp_1", "completed"), notify.NotifySpeechStopped("item_9", 1.0)],
+    ids=["words of the model", "words of the caller"],
+)
+async def test_acknowledgement_comes_again_after_words_too(
+    last: notify.Notification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acknowledgements, "AGAIN_S", 0.1)
+    async with session(delegation={"type": "client", "acknowledgement_delay_ms": 0}) as (server, socket):
+        delegate(server.call, words="Let me look.")
+        await socket.until("session.delegation.created")
+        server.call.client.notify(notify.NotifySpeechStarted("item_9", 1.0))
+        await asyncio.sleep(0.2)
+        assert not server.call.posted, "nothing over the caller's words"
+        server.call.client.notify(last)
+        await server.call.until(lambda call: call.posted == [ev.SpeechRequested(PHRASE)])
 
 
 async def test_no_acknowledgement_follows_words_of_the_model() -> None:

@@ -53,6 +53,11 @@ class Delegations:
         """True if the model hands its work to the client."""
         return self._target == "client"
 
+    @property
+    def awaited(self) -> bool:
+        """True while a delegation has no result."""
+        return any(one.call_ids for one in self._known.values())
+
     # ---- notifications of the call
 
     def on_response_started(self, response_id: str, created_at: int) -> list[dict[str, Any]]:
