@@ -53,11 +53,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function the model may call; `parameters` is a JSON schema."""
+    """A function the model may call; `parameters` is a JSON schema. takes_unknown_calls: a call of a tool
+    that is not offered is a call of this one, without arguments. For a tool that hands the caller's request
+    on: a small model invents a tool for the request in its place.
+    """
 
     name: str
     description: str
     parameters: dict[str, Any] = field(default_factory=dict)
+    takes_unknown_calls: bool = field(default=False, compare=False, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

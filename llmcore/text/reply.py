@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-from llmcore.engine import Delta, FinishReason, ReplyError, Request, RequestError, Usage
+from llmcore.engine import Delta, FinishReason, ReplyError, Request, RequestError, ToolCall, Usage
 from llmcore.text.call_arguments import known_name
 from llmcore.text.control_text import ControlText
 from llmcore.text.reply_parts import Part
@@ -30,10 +30,11 @@ class ReplyParser:
         doubtful: bool = False,
     ) -> None:
         self._forbids_calls = request.tool_choice == "none"
+        self._for_unknown = next((tool.name for tool in request.tools if tool.takes_unknown_calls), "")
         self.text = ControlText(
             shown_tools(request),
             wanted=bool(request.tools) and not self._forbids_calls,
-            any_name=markup == BARE_JSON,
+            any_name=markup == BARE_JSON or self._for_unknown != "",
             in_thought=in_thought,
             doubtful=doubtful,
         )
@@ -70,7 +71,13 @@ class ReplyParser:
 
     def _with_known_names(self, delta: Delta) -> Delta:
         calls = (replace(call, name=known_name(call.name, self._names)) for call in delta.tool_calls)
-        return replace(delta, tool_calls=tuple(calls))
+        return replace(delta, tool_calls=tuple(map(self._offered, calls)))
+
+    def _offered(self, call: ToolCall) -> ToolCall:
+        """Return the call, or that of the tool that takes calls of tools that are not offered."""
+        if call.name in self._names or not self._for_unknown:
+            return call
+        return replace(call, name=self._for_unknown, arguments="{}")
 
     def release(self) -> list[Delta]:
         """Return the words held back as a possible thought."""
@@ -99,7 +106,7 @@ class ReplyParser:
     def _delta(self, part: Part) -> Delta:
         self._called = self._called or bool(part.calls)
         self._thoughts += bool(part.thought)
-        return Delta(part.words, part.calls, thought=part.thought)
+        return Delta(part.words, tuple(map(self._offered, part.calls)), thought=part.thought)
 
 
 def _without_calls(delta: Delta) -> Delta:

@@ -83,12 +83,14 @@ class SpeechRequested:
 class ReplyRequested:
     """The agent's code requests a response once neither side speaks. guidance: instruction for the model,
     appended to this prompt only. words_only: it calls no tools. is_report: the answer to a turn of the
-    caller, or another report that waits, serves for it too (`Reports`).
+    caller, or another report that waits, serves for it too (`Reports`). fallback: text of a report to speak
+    as it is if the model has no words for it.
     """
 
     guidance: str
     words_only: bool = field(default=False, metadata=LOGGED_IF_SET)
     is_report: bool = field(default=False, metadata=LOGGED_IF_SET)
+    fallback: str = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,7 +225,7 @@ class Answering:
         answered = not (cut or response.tool_calls or response.start.say or response.is_clip)
         if answered and not self._policy.now.tools_as_logged:
             self._tools.begin_answer()
-        self._reports.on_response_over(response, cut, not answer)
+        self._reports.on_response_over(response, cut, answer)
         commands = self._tools.on_response_over(response.response_id, cut)
         commands += self._reviews.on_response_over(response)
         return withdrawn + commands + self._silence.on_response_over(cut)
@@ -277,6 +277,8 @@ class Answering:
         if self._queue.speech:
             wanted, say = self._queue.speech.popleft()
             return self._speak(wanted, say, settings)
+        if words := self._reports.words:
+            return self._speak_report(words, settings)
         if self._reports.pending and not (self._queue.answer_due or requested):
             dropped = self._responses.cancel_preemptive()
             return dropped + self._tell_report(self._start(self._reports.alone(), settings))
@@ -293,6 +295,13 @@ class Answering:
         commands = self._responses.cancel_preemptive() + self._start(wanted, settings, say=say)
         self._queue.answer_due = answer_due
         return commands
+
+    def _speak_report(self, words: str, settings: CallSettings) -> list[Command]:
+        """Speak a report as it is: the model had no words for it."""
+        started = self._speak(ev.ResponseRequested(), words, settings)
+        if self._responses.active is not None:
+            self._reports.on_words_started(self._responses.active.response_id)
+        return started
 
     def _start_answer(self, turn: CallerTurn | None, settings: CallSettings) -> list[Command]:
         requested, self._queue.client_request = self._queue.client_request, None

@@ -43,7 +43,7 @@ class ResponseRequested(Request):
 
     messages: a prompt that replaces the history. guidance: instruction for the model, appended to this prompt
     only. interruptible: the caller can interrupt it. in_conversation: the response joins the history.
-    voice: its name.
+    voice: its name. has_fallback: if the model fails, other words follow in place of the apology.
     mcp_servers: servers that offer their tools in addition to `tools`; mcp_tools: these tools, known when the
     response starts.
     """
@@ -63,6 +63,7 @@ class ResponseRequested(Request):
     interruptible: bool = True
     metadata: dict[str, str] = field(default_factory=dict)
     client_event_id: str | None = None
+    has_fallback: bool = field(default=False, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -295,7 +295,8 @@ class BaseCall(ABC):
             return
         self._closed = True
         self._silence.close()
-        self._end("", end_code)
+        # on request: its connection ends normally too
+        self._end(reason if end_code == "hung_up_by_id" else "", end_code)
         # logged before the first await: an engine that hangs must not suppress it
         self._log.info("call_ended", reason=reason, end_code=self._end_code)
         try:
@@ -329,7 +330,9 @@ class BaseCall(ABC):
             self._monitor.fault("the end of the call", fault)
 
     def _end(self, hung_up: str, end_code: CallEndCode) -> None:
-        """Mark the call as ended. hung_up: the reason if the agent ended it. The first code counts."""
+        """Mark the call as ended. hung_up: the reason if the agent ended it, or a request with its id. The
+        first code counts.
+        """
         self._hung_up = self._hung_up or hung_up
         self._end_code = self._end_code or end_code
         self._ended.set()

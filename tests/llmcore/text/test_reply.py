@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from llmcore.engine import Delta, Message, Request, Tool, ToolCall, Usage
 from llmcore.text.reply import ReplyParser
 
@@ -34,3 +36,47 @@ def test_calls_of_a_server_that_ignores_their_ban_are_dropped_and_the_reply_just
 def test_allowed_calls_beside_the_text_pass() -> None:
     deltas = spoken(Request(HISTORY, (Tool("look", ""),)), Delta(tool_calls=(CALL,)))
     assert [call for delta in deltas for call in delta.tool_calls] == [CALL]
+
+
+HANDS_ON = Tool("delegate", "", takes_unknown_calls=True)
+INVENTED = {
+    "bare": '{"name": "bookTable", "arguments": {"table": "2"}}',
+    "marked": '<tool_call>\n{"name": "bookTable", "arguments": {"table": "2"}}\n</tool_call>',
+    "fenced": '```json\n{"name": "bookTable", "arguments": {"table": "2"}}\n```',
+    "without arguments": '{"name": "bookTable", "arguments": {}}',
+}
+
+
+def called(text: str, *tools: Tool) -> tuple[str, list[tuple[str, str]]]:
+    """Return the words and the calls of a reply that comes character by character."""
+    parser = ReplyParser(Request((Message("user", "Book it."),), tools))
+    deltas = [delta for character in text for delta in parser.push(character)]
+    deltas += parser.finish("stop", Usage())
+    calls = [(call.name, call.arguments) for delta in deltas for call in delta.tool_calls]
+    return "".join(delta.text for delta in deltas).strip(), calls
+
+
+@pytest.mark.parametrize("written", INVENTED.values(), ids=INVENTED.keys())
+def test_call_of_an_invented_tool_is_one_of_the_tool_that_hands_the_request_on(written: str) -> None:
+    assert called(written, HANDS_ON) == ("", [("delegate", "{}")])
+    assert called(written, Tool("look", ""), HANDS_ON) == ("", [("delegate", "{}")])
+
+
+def test_calls_of_offered_tools_stay_as_they_are() -> None:
+    look = '{"name": "look", "arguments": {"at": "tea"}}'
+    assert called(look, Tool("look", ""), HANDS_ON) == ("", [("look", '{"at": "tea"}')])
+
+
+def test_call_of_an_invented_tool_beside_the_text_is_handed_on_too() -> None:
+    deltas = spoken(Request(HISTORY, (HANDS_ON,)), Delta(tool_calls=(ToolCall("c2", "book", '{"at": 7}'),)))
+    assert [call for delta in deltas for call in delta.tool_calls] == [ToolCall("c2", "delegate", "{}")]
+
+
+@pytest.mark.parametrize("words", ['{"name": "Peter", "age": 7}', "Name: Peter.", "{ } are braces."])
+def test_json_that_is_no_call_stays_words(words: str) -> None:
+    assert called(words, HANDS_ON) == (words, [])
+
+
+@pytest.mark.parametrize("written", [INVENTED["bare"], INVENTED["without arguments"]])
+def test_without_such_a_tool_json_of_another_name_stays_words(written: str) -> None:
+    assert called(written, Tool("look", "")) == (written, [])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from call_settings import call_settings
-from call_world import CallWorld, of
+from call_world import CallWorld, fragment, of, speech
 from logged_call import log_of
 
 from llmcore.engine import Message, Tool, ToolCall
@@ -19,11 +21,24 @@ NEWS, MORE = "it rains", "it is cold"
 DELEGATING = call_settings(tools=(Tool("delegate", ""),))
 
 
-def report(world: CallWorld, news: str = NEWS) -> list[do.Command]:
+def report(world: CallWorld, news: str = NEWS, fallback: str = "") -> list[do.Command]:
     """The application adds a message, and has it told."""
     item = MessageItem(f"news_{len(world.commands)}", "system", news)
     commands = world.feed(ev.ItemCreated(item))
-    return commands + world.feed(ev.ReplyRequested(f"Tell: {news}", words_only=True, is_report=True))
+    wanted = ev.ReplyRequested(f"Tell: {news}", words_only=True, is_report=True, fallback=fallback)
+    return commands + world.feed(wanted)
+
+
+def fail(world: CallWorld) -> None:
+    """The model fails, and what is heard of its response ends."""
+    response_id = world.response_id()
+    world.feed(ev.ResponseFailed(response_id, "llm", "the engine's reply has no words: ''"))
+    world.play_out(response_id)
+
+
+def said_as_it_is(world: CallWorld) -> list[str]:
+    """Return the texts that were spoken without the model."""
+    return [start.say for start in of(do.StartResponse, world.commands) if start.say]
 
 
 def tellings(world: CallWorld) -> list[do.StartResponse]:
@@ -48,9 +63,9 @@ def answered_call(settings: CallSettings | None = None) -> CallWorld:
 
 def test_report_to_a_silent_line_is_told_at_once_by_a_model_that_sees_no_tools():
     world = answered_call(DELEGATING)
-    (start,) = of(do.StartResponse, report(world))
+    (start,) = of(do.StartResponse, report(world, fallback=NEWS))
     assert start.request.messages[-2:] == (Message("system", NEWS), Message("system", f"Tell: {NEWS}"))
-    assert start.request.tools == ()
+    assert (start.request.tools, start.request.tool_choice) == ((), "none")
 
 
 def test_report_while_the_caller_speaks_is_part_of_the_answer():
@@ -183,6 +198,94 @@ def test_failure_of_the_model_does_not_tell_a_report_for_ever():
     assert len(tellings(world)) == 1
 
 
+def test_report_that_the_model_fails_to_tell_is_spoken_as_it_is():
+    world = answered_call(DELEGATING)
+    report(world, fallback=NEWS)
+    fail(world)
+    assert said_as_it_is(world) == [NEWS]
+    assert not of(do.Apologise, world.commands)
+    assert not of(do.StartResponse, world.play_out(world.make(NEWS)))
+    assert world.conversation.history.items[-1] == replace(
+        world.conversation.history.items[-1], role="assistant", text=NEWS
+    )
+
+
+def test_report_told_by_an_answer_without_words_is_spoken_as_it_is():
+    world = answered_call()
+    report(world, fallback=NEWS)
+    world.play_out(world.make("..."))
+    assert said_as_it_is(world) == [NEWS]
+
+
+def test_report_whose_telling_breaks_off_is_spoken_as_it_is():
+    world = answered_call()
+    report(world, fallback=NEWS)
+    response_id = world.response_id()
+    world.feed(ev.FragmentReady(response_id, fragment("It")))
+    world.feed(ev.SpeechReady(response_id, speech(0.2)))
+    world.feed(ev.FragmentSpoken(response_id))
+    fail(world)
+    assert said_as_it_is(world) == [NEWS]
+
+
+def test_report_that_an_answer_to_the_caller_fails_to_tell_is_spoken_as_it_is():
+    world = answered_call(DELEGATING)
+    item_id = world.begin_speaking(5.0)
+    report(world, fallback=NEWS)
+    world.pause(item_id, "are you there", 6.0)
+    world.feed(ev.TurnEnded(6.0))
+    fail(world)
+    assert said_as_it_is(world) == [NEWS]
+    assert not of(do.Apologise, world.commands)
+
+
+def test_reports_that_the_model_fails_to_tell_together_are_spoken_together():
+    world = CallWorld()
+    world.say("what is the weather")
+    world.make("One moment.")
+    for news in (NEWS, MORE, NEWS):
+        report(world, news, fallback=news)
+    world.play_out(world.response_id())
+    fail(world)
+    assert said_as_it_is(world) == [f"{NEWS} {MORE}"]
+
+
+def test_report_spoken_as_it_is_waits_for_the_caller_and_does_not_replace_the_answer():
+    world = answered_call()
+    report(world, fallback=NEWS)
+    response_id = world.response_id()
+    world.feed(ev.ResponseFailed(response_id, "llm", "it broke"))
+    item_id = world.begin_speaking(5.0)
+    world.play_out(response_id)
+    assert not said_as_it_is(world)
+    world.pause(item_id, "and tomorrow", 6.0)
+    world.feed(ev.TurnEnded(6.0))
+    assert said_as_it_is(world) == [NEWS]
+    (answer,) = of(do.StartResponse, world.play_out(world.make(NEWS)))
+    assert not answer.say
+
+
+def test_voice_that_fails_to_speak_a_report_as_it_is_apologises():
+    world = answered_call()
+    report(world, fallback=NEWS)
+    fail(world)
+    fail(world)
+    assert said_as_it_is(world) == [NEWS]
+    assert len(of(do.Apologise, world.commands)) == 1
+
+
+def test_report_spoken_as_it_is_that_is_interrupted_unheard_is_part_of_the_next_answer():
+    world = answered_call()
+    report(world, fallback=NEWS)
+    fail(world)
+    world.make(NEWS)
+    item_id = world.begin_speaking(5.0)
+    world.feed(ev.InterruptionConfirmed(5.5))
+    world.pause(item_id, "and tomorrow", 6.0)
+    world.feed(ev.TurnEnded(6.0))
+    assert tellings(world)[-1].request.messages[-2] == Message("user", "and tomorrow")
+
+
 def test_call_hangs_up_after_the_report():
     world = CallWorld()
     world.say("what is the weather")
@@ -198,9 +301,10 @@ def test_call_with_reports_replays(speaks: bool):
     world = answered_call()
     if speaks:
         item_id = world.begin_speaking(5.0)
-        report(world)
+        report(world, fallback=NEWS)
         world.pause(item_id, "and tomorrow", 6.0)
         world.feed(ev.TurnEnded(6.0))
     else:
-        report(world)
+        report(world, fallback=NEWS)
+    fail(world)
     assert replay(read_log(log_of(world))) is None

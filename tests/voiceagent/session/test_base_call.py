@@ -11,6 +11,7 @@ from call_settings import call_settings
 
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.agent_config import AgentConfig
+from voiceagent.conversation.causes import CallEndCode
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
 from voiceagent.session.base_call import BaseCall
@@ -41,6 +42,20 @@ async def test_a_server_does_not_wait_for_a_call_that_a_fault_broke() -> None:
         await call.close("the caller hung up")
     await stopped
     await call.ended()
+
+
+@pytest.mark.parametrize(
+    ("end_code", "hung_up"),
+    [("hung_up_by_id", "on request"), ("server_shutdown", ""), ("caller_hung_up", "")],
+)
+async def test_a_call_that_is_hung_up_by_its_id_has_a_reason_and_so_an_orderly_close(
+    end_code: CallEndCode, hung_up: str
+) -> None:
+    services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
+    call = BrokenCall("call_1", services, NO_SUBSCRIPTIONS, None)
+    with pytest.raises(RuntimeError, match="does not stop"):
+        await call.close("on request", end_code)
+    assert await call.ended() == hung_up
 
 
 @pytest.mark.parametrize(("greet", "said"), [(True, "Good evening."), (False, "")])

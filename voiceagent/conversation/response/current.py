@@ -303,12 +303,15 @@ class CurrentResponse:
         return [do.FinishPlayout(response.response_id)]
 
     def _fail(self, response: Response, failure: str, refused: bool = False) -> list[Command]:
-        # after a failure, the output so far is played, then the apology
+        # after a failure, the output so far is played, then the apology, or what is said in its place
         result = Result(failure=failure, refused=refused)
         if not response.spoken:
             return self._end(response, result, response.played.text)
-        response.phase = Generating(result)
         response.played.drop_unspoken()
+        if response.wanted.has_fallback:
+            response.phase = Playing(result)
+            return [*self.cancel_preemptive(), do.FinishPlayout(response.response_id)]
+        response.phase = Generating(result)
         return [*self.cancel_preemptive(), do.Apologise(response.response_id, refused)]
 
     def _on_stopped(self, response: Response, stopping: Stopping, played_s: float) -> list[Command]:
@@ -327,7 +330,8 @@ class CurrentResponse:
         played = "" if response.played.false_end else played.strip()
         whole = cut is None and not result.failure
         self._messages.record(response, played, whole, result.opaque if whole else "")
-        response.phase = Over(played, cut.interrupted_by if cut else "", result.usage)
+        interrupted_by = cut.interrupted_by if cut else ""
+        response.phase = Over(played, interrupted_by, result.usage, bool(result.failure))
         self.active, self._last = None, response
         self._ended_responses.append(response)
         return [] if notified else [ended(response, result, cut)]

@@ -93,12 +93,13 @@ class Stopping:
 @dataclass(frozen=True, slots=True)
 class Over:
     """The response is over. played: the part of its text that was played. interrupted_by: "" unless it was
-    cut.
+    cut. failed: its generation failed.
     """
 
     played: str
     interrupted_by: InterruptedBy
     usage: Usage
+    failed: bool = False
 
 
 Phase = Preemptive | Generating | Playing | Sent | Stopping | Over

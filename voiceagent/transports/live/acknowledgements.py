@@ -1,4 +1,6 @@
-"""Automatic acknowledgement of a delegation: a short phrase if neither model nor result comes in time."""
+"""Automatic acknowledgement of a delegation: a short phrase if neither model nor result comes in time, and
+again while the caller waits on.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +9,30 @@ from collections.abc import Callable
 
 from voiceagent.conversation import notifications as notify
 
+AGAIN_S = 8.0
+"""Seconds of silence after which the phrase comes again; twice as many each time. A caller on a silent line
+takes it for dead.
+"""
+
 
 class Acknowledgement:
     """The pending acknowledgement of a session, one at most.
 
-    delay_s: returns the delay in force. speak: has the phrase spoken once neither side speaks. forget:
-    removes the phrase's item from the conversation, as models expect the result directly after its call.
-    It is not needed if the delegating response has words itself, and is dropped when the agent or the caller
-    speaks.
+    delay_s: returns the delay in force. is_awaited: returns True while a delegation has no result. speak: has
+    the phrase spoken once neither side speaks. forget: removes the phrase's item from the conversation, as
+    models expect the result directly after its call. It is not needed if the delegating response has words
+    itself, and is dropped when the agent or the caller speaks. It comes again after a silence of `AGAIN_S`.
     """
 
     def __init__(
-        self, delay_s: Callable[[], float], speak: Callable[[], None], forget: Callable[[str], None]
+        self,
+        delay_s: Callable[[], float],
+        is_awaited: Callable[[], bool],
+        speak: Callable[[], None],
+        forget: Callable[[str], None],
     ) -> None:
         self._delay_s = delay_s
+        self._is_awaited = is_awaited
         self._speak = speak
         self._forget = forget
         self._spoken_id: str | None = None  # "" until the phrase's response starts
@@ -29,6 +41,7 @@ class Acknowledgement:
         self._timer: asyncio.TimerHandle | None = None
         self._due = self._ended = False
         self._worded_id = ""
+        self._again_s = AGAIN_S
 
     def on_notification(self, notification: notify.Notification) -> None:
         """Follow the call."""
@@ -40,17 +53,24 @@ class Acknowledgement:
                 self.cancel()
             case notify.NotifySpeechStarted():
                 self.cancel()
+            case notify.NotifySpeechStopped():
+                self._wait_again()
             case notify.NotifyResponseEnded(response_id=response_id) if response_id == self._spoken_id:
                 self._spoken_id = None
                 self._forget(self._item_id)
+                self._wait_again()
             case notify.NotifyResponseEnded(response_id=response_id) if response_id == self._response_id:
                 self._ended = True
                 self._speak_if_due()
+            case notify.NotifyResponseEnded(out_of_band=False):
+                self._wait_again()
 
     def on_delegation(self, response_id: str) -> None:
         """Start the delay for a delegation made by this response."""
-        if self._timer is not None or response_id == self._worded_id:
+        self._again_s = AGAIN_S
+        if self._response_id or response_id == self._worded_id:
             return
+        self.cancel()
         self._response_id, self._due, self._ended = response_id, False, False
         self._timer = asyncio.get_running_loop().call_later(self._delay_s(), self._on_due)
 
@@ -60,7 +80,14 @@ class Acknowledgement:
             self._timer.cancel()
         self._timer, self._response_id = None, ""
 
+    def _wait_again(self) -> None:
+        if self._timer is None and self._is_awaited():
+            self._due, self._ended = False, True
+            self._timer = asyncio.get_running_loop().call_later(self._again_s, self._on_due)
+
     def _on_due(self) -> None:
+        if not self._response_id:
+            self._again_s *= 2
         self._due = True
         self._speak_if_due()
 

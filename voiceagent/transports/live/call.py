@@ -22,6 +22,7 @@ from voiceagent.transports.live.fixture import Fixture
 from voiceagent.transports.live.protocol import client_events as wire
 from voiceagent.transports.live.protocol.decode import decode, to_history_item
 from voiceagent.transports.live.protocol.delegations import Delegations
+from voiceagent.transports.live.protocol.raw_audio import FILE_HEADS, check_raw
 from voiceagent.transports.live.protocol.settings import (
     LiveSettings,
     initial_item,
@@ -39,6 +40,7 @@ USAGE_S = 30.0
 """Interval of `session.usage.updated`."""
 CLOSED = "the client closed the session"
 _APPENDS = append_heads(wire.AUDIO_APPEND)
+_APPENDED_FILES = tuple(f"{append}{head}" for append in _APPENDS for head in FILE_HEADS)
 _THINKING = "[For your information, not to be read out: {}]"
 _COMMENTARY = "[For the caller: {}]"
 _SPEAK = (
@@ -79,6 +81,7 @@ class LiveCall:
         self._phrase = phrase
         self._acknowledgement = Acknowledgement(
             self._acknowledgement_delay,
+            lambda: phrase != "" and delegations.awaited,
             lambda: call.post(ev.SpeechRequested(phrase)),
             lambda item_id: call.handle(ev.ItemDeleted(item_id)),
         )
@@ -112,7 +115,7 @@ class LiveCall:
         try:
             # Fast path: 50 appends a second go straight to the session.
             samples = None
-            if not self._settings.negotiated:
+            if not (self._settings.negotiated or _may_be_file(message)):
                 samples = append_sound(message, self._call.settings.input_format, _APPENDS)
             if samples is None:
                 self._take_event(decode(message, self._limits))
@@ -180,6 +183,7 @@ class LiveCall:
     def _carry_out(self, event: wire.ClientEvent) -> None:
         match event:
             case wire.AudioAppend(audio=audio):
+                check_raw(audio, self._call.settings.input_format)
                 self._hear(to_samples(audio, "audio", self._call.settings.input_format))
             case wire.AudioMute() | wire.AudioUnmute():
                 self._muted = isinstance(event, wire.AudioMute)
@@ -244,7 +248,8 @@ class LiveCall:
         else:
             appended = self._create(ToolOutputItem(new_id("item"), call_id, event.content), event.event_id)
         if appended:
-            self._reply(_SPEAK.format(event.content), words_only=self._delegations.to_client)
+            words_only = self._delegations.to_client
+            self._reply(_SPEAK.format(event.content), words_only, fallback=event.content)
         return appended
 
     def _instruct(self, content: str) -> None:
@@ -271,9 +276,9 @@ class LiveCall:
         self._call.handle(ev.ItemCreated(item, client_event_id=client_event_id))
         return not self._refused
 
-    def _reply(self, guidance: str, words_only: bool = False) -> None:
-        """Have the agent say what is new once neither side speaks."""
-        self._call.post(ev.ReplyRequested(guidance, words_only, is_report=True))
+    def _reply(self, guidance: str, words_only: bool = False, fallback: str = "") -> None:
+        """Have the agent say what is new once neither side speaks. fallback: see `ReplyRequested`."""
+        self._call.post(ev.ReplyRequested(guidance, words_only, is_report=True, fallback=fallback))
 
     # ---- the backend
 
@@ -348,3 +353,8 @@ class LiveCall:
         """Send an error."""
         about = error.code, error.message, error.param, error.client_event_id
         self._client.send(self._client.encoder.error(*about))
+
+
+def _may_be_file(message: str | bytes) -> bool:
+    """Return True if an append's audio must be checked for the header of a file."""
+    return isinstance(message, str) and message.startswith(_APPENDED_FILES)

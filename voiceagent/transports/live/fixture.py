@@ -11,13 +11,12 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.client_requests import CLIP_HZ
 from voiceagent.session.call import new_id
 from voiceagent.transports.live.protocol.client_events import FixturePlay
+from voiceagent.transports.live.protocol.raw_audio import check_raw
 from voiceagent.transports.realtime.protocol.decode import to_samples
 from voiceagent.transports.realtime.protocol.errors import RequestError
 
 MAX_FIXTURE_S = 30
 """Longest fixture, as in the API."""
-_CONTAINERS = {b"RIFF": "WAV", b"RIFX": "WAV", b"OggS": "Ogg", b"fLaC": "FLAC", b"ID3": "MP3"}
-"""Beginnings of files that are no raw audio, and the names of their formats."""
 
 
 class SendEvent(Protocol):
@@ -68,15 +67,11 @@ class Fixture:
 
 def to_clip(audio: str) -> Samples:
     """Decode a fixture: base64 of raw mono PCM16 at 24 kHz, little-endian, up to 30 s. Raise RequestError."""
+    check_raw(audio, AudioFormat.PCM_24K)
     sound = to_samples(audio, "audio", AudioFormat.PCM_24K)
     if not len(sound):
         raise RequestError("invalid_value", "audio is empty", "audio")
     if len(sound) > MAX_FIXTURE_S * CLIP_HZ:
         message = f"audio has {len(sound) / CLIP_HZ:.1f} s; allowed: at most {MAX_FIXTURE_S} s"
         raise RequestError("invalid_value", message, "audio")
-    head = sound[:2].tobytes()
-    for magic, name in _CONTAINERS.items():
-        if head.startswith(magic):
-            message = f"audio is a {name} file; allowed: raw mono PCM16 at 24 kHz, without a header"
-            raise RequestError("invalid_value", message, "audio")
     return sound

@@ -83,6 +83,13 @@ async def test_fork_takes_its_own_format_backend_and_storage() -> None:
         assert settings.max_output_tokens == 50
 
 
+async def test_fork_of_a_session_of_an_earlier_version_delegates_to_the_client_as_now() -> None:
+    earlier = replace(DELEGATE, takes_unknown_calls=False)
+    async with forking(stored(earlier)) as (server, _, _):
+        (tool,) = server.call.settings.tools
+        assert tool.takes_unknown_calls
+
+
 async def test_fork_of_a_session_that_delegates_to_the_client_cannot_change_that() -> None:
     async with forking(stored(DELEGATE)) as (server, _, started):
         assert started["session"]["delegation"]["type"] == "client"

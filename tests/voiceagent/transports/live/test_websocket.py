@@ -15,6 +15,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from audio.pcm import AudioFormat, encode
+from audio.wav import wav_bytes
 from llmcore.engine import ToolCall
 from voiceagent.access.auth import ApiKeys
 from voiceagent.conversation import events as ev
@@ -22,6 +23,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.settings import InferencePause
 from voiceagent.session.call import CallRefused
+from voiceagent.transports.live import acknowledgements
 from voiceagent.transports.live import call as live_call
 
 pytestmark = pytest.mark.timeout(30)
@@ -261,6 +263,19 @@ async def test_unreadable_audio_is_refused() -> None:
         assert (error["param"], error["client_event_id"]) == ("audio", "e1")
 
 
+async def test_file_in_place_of_raw_audio_is_refused_by_name_and_not_heard() -> None:
+    wav = base64.b64encode(wav_bytes(FRAME, 24_000)).decode()
+    async with session() as (server, socket):
+        for event_id in ({}, {"event_id": "e1"}):  # the first is short enough for the fast path
+            await socket.send("session.input_audio.append", **event_id, audio=wav)
+            error = (await socket.receive())["error"]
+            assert (error["param"], error["client_event_id"]) == ("audio", event_id.get("event_id"))
+            assert "a WAV file" in error["message"]
+        await socket.send("session.input_audio.append", audio=SOUND)
+        await server.call.until(lambda call: len(call.heard) == 1)
+        assert (server.call.heard[0] == FRAME).all()
+
+
 # ---- context
 
 
@@ -291,6 +306,7 @@ async def test_commentary_is_a_message_and_a_report() -> None:
             assert (await socket.receive())["type"] == "session.commentary.appended"
         assert [isinstance(item, MessageItem) for item in created(server.call)] == [True, True]
         assert [reply.is_report for reply in server.call.posted] == [True, True]
+        assert [reply.fallback for reply in server.call.posted] == ["It rains.", "It is cold."]
 
 
 @pytest.mark.parametrize("kind", ["thinking", "commentary"])
@@ -329,6 +345,16 @@ async def test_client_delegation_is_answered_by_commentary() -> None:
         assert (result.call_id, result.output) == ("call_1", "It rains.")
         assert isinstance(result, ToolOutputItem)
         assert isinstance(more, MessageItem)
+
+
+async def test_call_of_an_invented_tool_is_delegated_to_the_client_too() -> None:
+    async with session() as (server, socket):
+        delegate(server.call, "book_table")
+        about = (await socket.until("session.delegation.created"))["delegation"]
+        await socket.send("session.commentary.append", content="Booked.", delegation_id=about["id"])
+        await socket.until("session.commentary.appended")
+        (result,) = created(server.call)
+        assert isinstance(result, ToolOutputItem)
 
 
 @pytest.mark.parametrize(("delegation", "words_only"), [({"type": "client"}, True), (RESPONSES, False)])
@@ -371,6 +397,49 @@ async def test_acknowledgement_leaves_the_conversation_once_it_is_spoken() -> No
         client.notify(notify.NotifyResponseText("resp_2", "item_3", None, PHRASE))
         client.notify(notify.NotifyResponseEnded("resp_2", "completed"))
         assert server.call.requests[-1] == ev.ItemDeleted("item_3")
+
+
+def say_phrase(call: ScriptedCall, response_id: str) -> None:
+    """Speak the acknowledgement, as a session does that is asked to."""
+    call.posted.clear()
+    call.client.notify(notify.NotifyResponseStarted(response_id, "audio"))
+    call.client.notify(notify.NotifyResponseText(response_id, f"item_of_{response_id}", None, PHRASE))
+    call.client.notify(notify.NotifyResponseEnded(response_id, "completed"))
+
+
+async def test_caller_who_waits_on_hears_the_acknowledgement_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acknowledgements, "AGAIN_S", 0.02)
+    async with session(delegation={"type": "client", "acknowledgement_delay_ms": 0}) as (server, socket):
+        delegate(server.call)
+        about = (await socket.until("session.delegation.created"))["delegation"]
+        for number in range(3):
+            await server.call.until(lambda call: call.posted == [ev.SpeechRequested(PHRASE)])
+            say_phrase(server.call, f"resp_{number + 2}")
+        await socket.send("session.commentary.append", content="It rains.", delegation_id=about["id"])
+        await socket.until("session.commentary.appended")
+        server.call.posted.clear()
+        say_phrase(server.call, "resp_9")
+        await asyncio.sleep(0.2)
+        assert not server.call.posted, "the result has come"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [notify.NotifyResponseEnded("resp_1", "completed"), notify.NotifySpeechStopped("item_9", 1.0)],
+    ids=["words of the model", "words of the caller"],
+)
+async def test_acknowledgement_comes_again_after_words_too(
+    last: notify.Notification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acknowledgements, "AGAIN_S", 0.1)
+    async with session(delegation={"type": "client", "acknowledgement_delay_ms": 0}) as (server, socket):
+        delegate(server.call, words="Let me look.")
+        await socket.until("session.delegation.created")
+        server.call.client.notify(notify.NotifySpeechStarted("item_9", 1.0))
+        await asyncio.sleep(0.2)
+        assert not server.call.posted, "nothing over the caller's words"
+        server.call.client.notify(last)
+        await server.call.until(lambda call: call.posted == [ev.SpeechRequested(PHRASE)])
 
 
 async def test_no_acknowledgement_follows_words_of_the_model() -> None:

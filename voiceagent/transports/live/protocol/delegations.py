@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from voiceagent.conversation import notifications as notify
 from voiceagent.transports.live.protocol.backend_run import BackendRun
-from voiceagent.transports.live.protocol.settings import DELEGATE
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.validation.shorten import shorten
 
@@ -54,6 +53,11 @@ class Delegations:
         """True if the model hands its work to the client."""
         return self._target == "client"
 
+    @property
+    def awaited(self) -> bool:
+        """True while a delegation has no result."""
+        return any(one.call_ids for one in self._known.values())
+
     # ---- notifications of the call
 
     def on_response_started(self, response_id: str, created_at: int) -> list[dict[str, Any]]:
@@ -70,9 +74,11 @@ class Delegations:
         return [] if run is None else _wrapped(run, run.text(text.item_id, text.text))
 
     def on_tool_call(self, called: notify.NotifyToolCall, now_ms: int, unix_s: int) -> list[dict[str, Any]]:
-        """Delegate a function call of the model."""
+        """Delegate a function call of the model. The client offers no functions of its own: a call of another
+        name is of one that the model invented, and hands work over too.
+        """
         if self._target == "client":
-            return self._delegate(called, now_ms) if called.call.name == DELEGATE.name else []
+            return self._delegate(called, now_ms)
         run = self._runs.get(called.response_id)
         events: list[dict[str, Any]] = []
         delegation = self._known.get(run.delegation_id or "") if run is not None else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import Discriminator, Field, PlainValidator, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from voiceagent.transports.live.protocol.permissions import ClientConfig
@@ -93,6 +93,42 @@ class McpTool(McpServerTool):
 
 
 Tool = Annotated[FunctionTool | McpTool, Field(discriminator="type")]
+
+
+class AllowedFunction(Wire):
+    """A function of the backend that it may call."""
+
+    type: Literal["function"]
+    name: str
+
+
+class AllowedMcpTool(Wire):
+    """A tool of an MCP server that the backend may call; all of the server's without a name."""
+
+    type: Literal["mcp"]
+    server_label: str
+    name: str | None = None
+
+
+class AllowedTools(Wire):
+    """The tool choice that restricts the backend to some of its tools. mode: the choice among them."""
+
+    type: Literal["allowed_tools"]
+    tools: Annotated[
+        list[Annotated[AllowedFunction | AllowedMcpTool, Field(discriminator="type")]], Field(fail_fast=True)
+    ]
+    mode: Literal["none", "auto", "required"] | None = None
+
+
+def _kind_of_choice(given: Any) -> str:
+    named = given.get("type") if isinstance(given, dict) else getattr(given, "type", None)
+    return "allowed_tools" if named == "allowed_tools" else "choice"
+
+
+BackendToolChoice = Annotated[
+    Annotated[AllowedTools, Tag("allowed_tools")] | Annotated[ToolChoice, Tag("choice")],
+    Discriminator(_kind_of_choice),
+]
 _Delay = Annotated[int, Field(ge=0, le=MAX_DELAY_MS)]
 
 
@@ -121,7 +157,7 @@ class Responses(Wire):
         Literal["auto", "default", "fast_tier_temp_pilot", "flex", "priority", "ultrafast"] | None
     ) = None
     text: Text | None = None
-    tool_choice: ToolChoice = None
+    tool_choice: BackendToolChoice = None
     tools: Annotated[list[Tool], Field(fail_fast=True)] | None = None
 
 

@@ -9,9 +9,12 @@ from audio.pcm import AudioFormat
 from llmcore.engine import Tool
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, CallSettings, InferencePause
+from voiceagent.transports.live.protocol.allowed_tools import allowed_tools
 from voiceagent.transports.live.protocol.client_events import SessionStart
+from voiceagent.transports.live.protocol.raw_audio import FORMAT_NAMES
 from voiceagent.transports.live.protocol.session_object import (
     ACKNOWLEDGEMENT_DELAY_MS,
+    AllowedTools,
     Audio,
     ClientDelegation,
     Format,
@@ -39,9 +42,13 @@ DELEGATE = Tool(
     "actions which you do not have, such as look-ups and bookings. It reads the conversation itself. Its "
     "answer comes later. Do not use it for what you can answer yourself.",
     {"type": "object", "properties": {}},
+    takes_unknown_calls=True,
 )
-"""Tool by which the model delegates to the client."""
+"""Tool by which the model delegates to the client. A model of 0.5 B wrote calls of `bookTable` or `weather`
+in its place, and the caller heard their brackets.
+"""
 _TOOLS = "session.delegation.responses.tools"
+_CHOICE = "session.delegation.responses.tool_choice"
 _SECRET = {"headers", "authorization"}
 """Fields of MCP servers that are never shown."""
 
@@ -155,18 +162,21 @@ def with_backend(live: LiveSettings, call: CallSettings, instructions: bool) -> 
     if isinstance(live.delegation, ClientDelegation):
         return replace(call, tools=(DELEGATE,), mcp_servers=(), tool_choice="auto")
     backend = live.delegation.responses
-    tools = to_tools(backend.tools or (), _TOOLS)
+    tools, servers = to_tools(backend.tools or (), _TOOLS), to_servers(backend.tools or (), _TOOLS)
     check_names(tools, call, _TOOLS)
+    choice = backend.tool_choice or "auto"
+    if isinstance(choice, AllowedTools):
+        tools, servers = allowed_tools(choice, tools, servers, _CHOICE)
+        choice = choice.mode or "auto"
     limit = backend.max_output_tokens
     changed = replace(
         call,
         tools=tools,
-        mcp_servers=to_servers(backend.tools or (), _TOOLS),
-        tool_choice=backend.tool_choice or "auto",
+        mcp_servers=servers,
+        tool_choice=choice,
         max_output_tokens=call.max_output_tokens if limit is None else min(limit, MAX_OUTPUT_TOKENS),
     )
-    param = "session.delegation.responses.tool_choice"
-    check_tool_choice(changed.tool_choice, changed.all_tools, changed.mcp_servers, param)
+    check_tool_choice(changed.tool_choice, changed.all_tools, changed.mcp_servers, _CHOICE)
     return changed
 
 
@@ -207,7 +217,7 @@ def _show_responses(responses: Responses) -> dict[str, Any]:
         shown["tools"] = [
             {name: value for name, value in tool.items() if name not in _SECRET} for tool in shown["tools"]
         ]
-    if responses.tool_choice is not None:
+    if isinstance(responses.tool_choice, str):
         shown["tool_choice"] = show_tool_choice(responses.tool_choice)
     return shown
 
@@ -225,5 +235,4 @@ def _to_format(wire: Format) -> AudioFormat:
 
 
 def _show_format(audio_format: AudioFormat) -> dict[str, Any]:
-    named = {AudioFormat.PCMU: "audio/pcmu", AudioFormat.PCMA: "audio/pcma"}
-    return {"type": named.get(audio_format, "audio/pcm"), "rate": audio_format.rate_hz}
+    return {"type": FORMAT_NAMES.get(audio_format, "audio/pcm"), "rate": audio_format.rate_hz}

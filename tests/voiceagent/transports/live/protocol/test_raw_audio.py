@@ -1,0 +1,54 @@
+"""Files in place of raw audio are refused by name; raw audio never is."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.pcm import AudioFormat, encode
+from audio.wav import wav_bytes
+from voiceagent.transports.live.protocol.raw_audio import FILE_HEADS, check_raw
+from voiceagent.transports.realtime.protocol.errors import RequestError
+
+FILES = {
+    "WAV": wav_bytes(np.zeros(480, np.int16), 24_000),
+    "Ogg": b"OggS\0\x02" + bytes(20),
+    "FLAC": b"fLaC\0\0\0\x22" + bytes(20),
+    "WebM": bytes.fromhex("1a45dfa3 9f 4286 8101 42f7 8101 42f2"),
+    "MP3": b"ID3\x04\0\0" + bytes(20),
+}
+
+
+def to_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("cut", [12, None])
+def test_file_is_refused_by_name_with_the_format_that_is_allowed(name: str, cut: int | None):
+    audio = to_base64(FILES[name][:cut])
+    assert audio.startswith(FILE_HEADS)
+    with pytest.raises(RequestError, match=f"{name} file; allowed: raw audio/pcm at 24000 Hz") as refused:
+        check_raw(audio, AudioFormat.PCM_24K)
+    assert (refused.value.code, refused.value.param) == ("invalid_value", "audio")
+
+
+def test_message_names_the_format_of_the_session():
+    with pytest.raises(RequestError, match="raw audio/pcmu at 8000 Hz"):
+        check_raw(to_base64(FILES["WAV"]), AudioFormat.PCMU)
+
+
+@pytest.mark.parametrize("audio", ["", "UklG", "UklG?", "GkXfo", to_base64(b"RIFF, said the guitar")])
+def test_base64_that_only_begins_like_a_file_passes(audio: str):
+    check_raw(audio, AudioFormat.PCM_24K)
+
+
+@given(st.lists(st.integers(-32_768, 32_767), max_size=40))
+def test_raw_audio_passes(values: list[int]):
+    sound = np.array(values, np.int16)
+    for audio_format in AudioFormat:
+        check_raw(to_base64(encode(sound, audio_format)), audio_format)

@@ -1,0 +1,36 @@
+"""Refuses files where the API takes raw audio: headers would be heard, and compressed audio is noise."""
+
+from __future__ import annotations
+
+import re
+
+from audio.pcm import AudioFormat
+from voiceagent.transports.base64_text import from_base64
+from voiceagent.transports.realtime.protocol.errors import RequestError
+
+FORMAT_NAMES = {AudioFormat.PCMU: "audio/pcmu", AudioFormat.PCMA: "audio/pcma"}
+"""The wire's names of formats; all others are "audio/pcm"."""
+_FILES = re.compile(
+    rb"(?P<WAV>RIF[FX]....WAVE)|(?P<Ogg>OggS\0)|(?P<FLAC>fLaC[\0\x80]\0)|(?P<WebM>\x1aE\xdf\xa3[\x80-\xff])"
+    rb"|(?P<MP3>ID3[\2-\4]\0)",
+    re.DOTALL,
+)
+"""Beginnings of files, of 5 bytes and more: raw audio begins so less than once in 100 years of a call."""
+FILE_HEADS = ("UklG", "T2dn", "Zkxh", "GkXf", "SUQz")
+"""The first three bytes of each in base64. Audio without them needs no closer look."""
+_HEAD_CHARACTERS = 16
+"""Characters of base64 with the longest beginning, 12 bytes."""
+
+
+def check_raw(audio: str, audio_format: AudioFormat) -> None:
+    """Raise RequestError if `audio`, in base64, begins like a file. Base64 that cannot be read passes."""
+    if not audio.startswith(FILE_HEADS):
+        return
+    try:
+        found = _FILES.match(from_base64(audio[:_HEAD_CHARACTERS]))
+    except ValueError:
+        return
+    if found is not None:
+        allowed = f"raw {FORMAT_NAMES.get(audio_format, 'audio/pcm')} at {audio_format.rate_hz} Hz"
+        message = f"audio is a {found.lastgroup} file; allowed: {allowed}, without a header"
+        raise RequestError("invalid_value", message, "audio")
