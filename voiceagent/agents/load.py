@@ -107,6 +107,21 @@ def agent_vocabulary(table: AgentConfig, instructions: str, source: Path) -> tup
     return tuple(dict.fromkeys(word for words in found for word in words))[:MAX_WORDS]
 
 
+def known_tools(table: AgentConfig, instructions: str, source: Path) -> frozenset[str]:
+    """Return the names of the tools of all agents that calls can reach. Raises ConfigError.
+
+    An agent hands over to classes that its module has or imports: those count that are loaded with it.
+    """
+    load_agents(table, instructions, source)
+    found: set[str] = set()
+    kinds = Agent.__subclasses__()
+    while kinds:
+        kind = kinds.pop()
+        found.update(tool.spec.name for tool in kind.tools)
+        kinds += kind.__subclasses__()
+    return frozenset(found)
+
+
 def load_agent(name: str, key: str, source: Path) -> type[Agent]:
     """Load the class `module:Class`.
 

@@ -1,13 +1,12 @@
-"""Live engines for a forked call, on an event loop that runs only during requests."""
+"""Live engines for a forked call."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from audio.recognizers import SAMPLE_RATE_HZ, Flush
 from audio.resample import resample
 from audio.synthesizers import Speech
 from llmcore.engine import LlmError, Request
+from voiceagent.calls.engine_host import EngineHost
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.recorded_answers import DelayedEvents
 from voiceagent.conversation import commands as do
@@ -29,7 +29,6 @@ from voiceagent.session.recognition import TurnRecognition
 from voiceagent.session.services import Services
 from voiceagent.session.turn_stamps import TurnStamps
 
-T = TypeVar("T")
 CHUNK_S = 0.032
 """Length of the chunks given to the recognizer, as in a call."""
 _NOTHING: Samples = np.zeros(0, np.int16)
@@ -48,28 +47,20 @@ class _Turn:
 
 
 class RunningEngines:
-    """`LiveEngines` with a server's services, which are started at the first request.
+    """`LiveEngines` of one call. host: has the services.
 
-    services: starts them. log: of the call. sound: the caller's audio, [n] at 16 kHz, None without a
-    recording. The recognizer receives it in real time, so that its answers take as long as in a call.
+    log: of the call. sound: the caller's audio, [n] at 16 kHz, None without a recording. The recognizer
+    receives it in real time, so that its answers take as long as in a call.
     """
 
-    def __init__(
-        self,
-        services: Callable[[], AbstractAsyncContextManager[Services]],
-        log: CallLog,
-        sound: Samples | None,
-    ) -> None:
-        self._start = services
+    def __init__(self, host: EngineHost, log: CallLog, sound: Samples | None) -> None:
+        self._run = host.run
         self._call_id = log.header.call_id
         self._rate_hz = log.header.rate_hz
         detection = log.header.settings.turn_detection
         self._padding_s = 0.0 if detection is None else detection.prefix_padding_s
         self._sound = _NOTHING if sound is None else sound
         self.hears = sound is not None
-        self._runner = asyncio.Runner()
-        self._closing = AsyncExitStack()
-        self._services: Services | None = None
         self._turns: dict[str, _Turn] = {}
 
     def __enter__(self) -> RunningEngines:
@@ -78,11 +69,8 @@ class RunningEngines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if self._services is not None:
-                self._runner.run(self._closing.aclose())
-        finally:
-            self._runner.close()
+        for item_id in list(self._turns):
+            self.end_turn(item_id)
 
     def response(self, start: do.StartResponse) -> DelayedEvents:
         """See `LiveEngines`."""
@@ -149,14 +137,6 @@ class RunningEngines:
         return self._run(judge)
 
     # ---- coroutines for the event loop
-
-    def _run(self, work: Callable[[Services], Coroutine[Any, Any, T]]) -> T:
-        async def run() -> T:
-            if self._services is None:
-                self._services = await self._closing.enter_async_context(self._start())
-            return await work(self._services)
-
-        return self._runner.run(run())
 
     async def _respond(self, services: Services, start: do.StartResponse) -> DelayedEvents:
         if not start.say:

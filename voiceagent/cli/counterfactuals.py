@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 from rich.console import Console
+from rich.progress import track
 
 from llmcore.engine import Llm, LlmError
 from voiceagent.calls.log.outline import OutlinedTurn, totals
-from voiceagent.cli.fork import Futures, fork_log
+from voiceagent.cli.fork import Futures, engine_host, fork_log
 from voiceagent.cli.replay import find_log, logs_in
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
@@ -57,16 +59,21 @@ def compare_calls(
     if not logs:
         raise CommandFailed(f"{calls}: no log of a call is there")
     futures, left_out = [], 0
-    for path in logs:
-        try:
-            log = find_log(config, str(path))
-            found = fork_log(config, changed, log, str(path), 1, recorded)
-        except CommandFailed as error:
-            left_out += 1
-            Console(stderr=True).print(f"left out: {error}", markup=False, highlight=False)
-            continue
-        if found is not None:
-            futures.append(found)
+    with ExitStack() as closing:
+        host = None if recorded else closing.enter_context(engine_host(changed))
+        for path in track(logs, "calls forked", console=Console(stderr=True), transient=True):
+            try:
+                found = fork_log(config, changed, find_log(config, str(path)), str(path), 1, host)
+            except CommandFailed as error:
+                left_out += 1
+                Console(stderr=True).print(f"left out: {error}", markup=False, highlight=False)
+                continue
+            if found is not None:
+                futures.append(found)
+    if not futures and left_out:
+        raise CommandFailed(
+            f"{calls}: {left_out} of {len(logs)} calls were left out, and no other is changed"
+        )
     if not futures:
         raise CommandFailed(f"{calls}: what is set changes none of the {len(logs)} calls")
     try:
@@ -127,26 +134,28 @@ async def judged(
         return []
     judge: Llm = build_engine("llm", settings.judge, folder / SETTINGS, "judge")
     await judge.start()
+    shares = []
     try:
-        return [
-            (
-                await _share(judge, settings.questions, one.before, language),
-                await _share(judge, settings.questions, one.after, language),
-            )
-            for one in futures
-        ]
+        for one in track(futures, "calls judged", console=Console(stderr=True), transient=True):
+            before, after = _record(one.before, language), _record(one.after, language)
+            share = await _share(judge, settings.questions, before)
+            same = after == before  # so is the verdict, and a large judge is not asked twice
+            shares.append((share, share if same else await _share(judge, settings.questions, after)))
     finally:
         await judge.close()
+    return shares
 
 
-async def _share(
-    judge: Llm, questions: Sequence[str], turns: Sequence[OutlinedTurn], language: str
-) -> float | None:
+def _record(turns: Sequence[OutlinedTurn], language: str) -> CallRecord:
+    """Return what a judge reads of a future."""
     said = [one for turn in turns for one in (Said("caller", turn.said), Said("agent", turn.answered))]
     tools = [
         ToolUse(tool.name, arguments_of(tool.arguments), tool.output) for turn in turns for tool in turn.tools
     ]
-    call = CallRecord(tuple(said), tuple(tools), language=language)
+    return CallRecord(tuple(said), tuple(tools), language=language)
+
+
+async def _share(judge: Llm, questions: Sequence[str], call: CallRecord) -> float | None:
     answers = [(await ask(judge, question, call)).answer for question in questions]
     valid = [answer == "yes" for answer in answers if answer is not None]
     return fmean(valid) if valid else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -13,8 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from audio.pcm import Samples
 from voiceagent.agents.load import default_agent
 from voiceagent.calls.call_speech import caller_audio
+from voiceagent.calls.engine_host import EngineHost
 from voiceagent.calls.live_engines import RunningEngines
 from voiceagent.calls.log.event_log import CallLog, LoggedRecord
 from voiceagent.calls.log.outline import OutlinedTurn, Totals, outline, totals
@@ -55,7 +57,9 @@ def fork_call(config: Config, changed: Config, what: str, since: int, as_json: b
     recorded: without engines, using only the answers in the log. Raises CommandFailed, ConfigError.
     """
     log = find_log(config, what)
-    futures = fork_log(config, changed, log, what, since, recorded)
+    with ExitStack() as closing:
+        host = None if recorded else closing.enter_context(engine_host(changed))
+        futures = fork_log(config, changed, log, what, since, host)
     if futures is None:
         raise CommandFailed(
             "what is set changes nothing that a conversation decides, or is so already in this call; what "
@@ -68,15 +72,16 @@ def fork_call(config: Config, changed: Config, what: str, since: int, as_json: b
 
 
 def fork_log(
-    config: Config, changed: Config, log: CallLog, what: str, since: int, recorded: bool
+    config: Config, changed: Config, log: CallLog, what: str, since: int, host: EngineHost | None
 ) -> Futures | None:
     """Return both futures of a call from event `since` on; None if nothing that it decides changes.
 
-    what: file or id of the call, with its recording. Raises CommandFailed, ConfigError.
+    what: file or id of the call, with its recording. host: of the engines of `changed`; without it, only
+    the answers in the log are used. Raises CommandFailed, ConfigError.
     """
     settings, policy = partial(_changed_settings, config, changed), _changed_policy(log, config, changed)
     prompted = with_agent(log, config, changed)
-    live_stages = frozenset[ev.Stage]() if recorded else _other_engines(config, changed)
+    live_stages = frozenset[ev.Stage]() if host is None else _other_engines(config, changed)
     if (
         not live_stages
         and prompted is log
@@ -87,11 +92,11 @@ def fork_log(
     endpoint, late_s = config.turn.to_endpointing(), config.agent.filler_after_s
     change = Change(since, settings, policy, endpoint, late_s, live_stages)
     try:
-        if recorded:
+        if host is None:
             forked = fork(prompted, change)
         else:
-            configure_log(config.log.format, "warning")
-            with _engines(changed, log, find_recording(config, what)) as live:
+            sound = _caller_audio(log, find_recording(config, what))
+            with RunningEngines(host, log, sound) as live:
                 forked = fork(prompted, change, live)
     except CannotReplay as error:
         raise CommandFailed(f"{what}: {error}") from error
@@ -119,24 +124,27 @@ def with_agent(log: CallLog, config: Config, changed: Config) -> CallLog:
     return replace(log, records=tuple(map(taken_over, log.records)))
 
 
-def _engines(config: Config, log: CallLog, recording: bytes | None) -> RunningEngines:
-    """Return the engines of a configuration, without MCP servers: no tools run. Raises CommandFailed."""
-    without_mcp = config.model_copy(update={"agent": config.agent.model_copy(update={"mcp": ()})})
+def _caller_audio(log: CallLog, recording: bytes | None) -> Samples | None:
+    """Return the caller's audio, [n] at 16 kHz; None without a recording. Raises CommandFailed."""
+    if recording is None or not log.recorded_hz:
+        return None
     try:
-        sound = (
-            None
-            if recording is None or not log.recorded_hz
-            else caller_audio(recording, log.recorded_hz, log.silences)
-        )
+        return caller_audio(recording, log.recorded_hz, log.silences)
     except ValueError as error:
         raise CommandFailed(str(error)) from error
+
+
+def engine_host(config: Config) -> EngineHost:
+    """Return the host of a configuration's engines, without MCP servers: no tools run."""
+    configure_log(config.log.format, "warning")
+    without_mcp = config.model_copy(update={"agent": config.agent.model_copy(update={"mcp": ()})})
 
     @asynccontextmanager
     async def services() -> AsyncIterator[Services]:
         async with started(without_mcp, build_engines(without_mcp), Metrics()) as (around_engines, _):
             yield around_engines
 
-    return RunningEngines(services, log, sound)
+    return EngineHost(services)
 
 
 def _other_engines(config: Config, changed: Config) -> frozenset[ev.Stage]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 
@@ -46,8 +47,15 @@ A voice agent server.
 """
 
 
+INTERRUPTED = 128 + signal.SIGINT
+"""Exit status after Ctrl-C, as shells have it."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. Return 0 on success, 1 on failure, 2 for wrong arguments or configuration."""
+    """Run a command. Return 0 on success, 1 on failure, 2 for wrong arguments or configuration.
+
+    130 after Ctrl-C.
+    """
     hold_threads()  # before a command imports numpy
     if error_text := shadowing_error():
         print(f"voiceagent: {error_text}", file=sys.stderr)
@@ -77,6 +85,9 @@ def run_command(options: argparse.Namespace) -> int:
     except CommandFailed as error:
         print(f"voiceagent: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt as interrupt:
+        print(f"voiceagent: {str(interrupt) or 'interrupted'}", file=sys.stderr)
+        return INTERRUPTED
     return 0
 
 

@@ -28,7 +28,7 @@ from voiceagent.evals.caller import Caller, LlmCaller, ScriptedCaller
 from voiceagent.evals.delivery import Delivery, Microphone, words_in
 from voiceagent.evals.folder import SETTINGS
 from voiceagent.evals.hearing import Hearing
-from voiceagent.evals.record import CallRecord, Role, Said
+from voiceagent.evals.record import CallRecord, Limit, Role, Said
 from voiceagent.evals.scenario import EvalFile, Scenario, Times
 from voiceagent.evals.sound_call import SoundCall, tools_of
 from voiceagent.evals.virtual_engines import EngineThread, VirtualLlm, VirtualSynthesizer
@@ -113,12 +113,19 @@ class CallableAgent:
         try:
             said = await _typed_lines(typed, caller)
             ended_by: Role = "agent" if typed.hung_up else "caller"
+            cut_by: Limit = "max_turns" if caller.is_cut and not typed.hung_up else ""
         finally:
             await typed.close()
             await agent.hooks_over()
-        tools = tools_of(typed.session.items)
-        understood = tuple(typed.understood)
-        return CallRecord(tuple(said), tools, understood, ended_by=ended_by, spoken=False, language=language)
+        return CallRecord(
+            tuple(said),
+            tools_of(typed.session.items),
+            tuple(typed.understood),
+            ended_by=ended_by,
+            spoken=False,
+            language=language,
+            cut_by=cut_by,
+        )
 
     async def _speak(self, text: str) -> Samples:
         if self.voice is None:

@@ -37,6 +37,10 @@ class CallerError(Exception):
 class Caller(Protocol):
     """Decides what the caller says."""
 
+    @property
+    def is_cut(self) -> bool:
+        """True if the caller hung up because of the scenario's `max_turns`."""
+
     def over_agent_s(self) -> float | None:
         """Return how far into the agent's answer the next line begins; None for after its end."""
 
@@ -61,6 +65,11 @@ class ScriptedCaller:
         self._language = language
         self._by_ear = by_ear
         self._interrupts = _Interrupting(scenario.persona, random)
+
+    @property
+    def is_cut(self) -> bool:
+        """See `Caller`."""
+        return not self._left and bool(self._lines)
 
     def over_agent_s(self) -> float | None:
         """See `Caller`."""
@@ -89,7 +98,13 @@ class LlmCaller:
         self._llm = llm
         self._messages = [Message("system", instructions(scenario.persona, language))]
         self._left = scenario.max_turns
+        self._hangs_up = False
         self._interrupts = _Interrupting(scenario.persona, random)
+
+    @property
+    def is_cut(self) -> bool:
+        """See `Caller`."""
+        return not self._left and not self._hangs_up
 
     def over_agent_s(self) -> float | None:
         """See `Caller`."""
@@ -97,15 +112,13 @@ class LlmCaller:
 
     async def next(self, heard: str) -> Line | None:
         """See `Caller`."""
-        if not self._left:
+        if not self._left or self._hangs_up:
             return None
         self._left -= 1
         self._messages.append(Message("user", heard or "(silence)"))
         text = await complete(self._llm, tuple(self._messages), _TEMPERATURE)
         self._messages.append(Message("assistant", text))
-        line, hangs_up = parse_line(text)
-        if hangs_up:
-            self._left = 0
+        line, self._hangs_up = parse_line(text)
         return line
 
 

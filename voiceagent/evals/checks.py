@@ -15,6 +15,9 @@ def failures(scenario: Scenario, call: CallRecord) -> list[Failure]:
     """Return the checks that do not hold. A typed call has no times: checks of time are left out."""
     expect = scenario.file.expect
     found = [Failure(f"the call failed: {reason}") for reason in call.failures]
+    if call.cut_by and not expect.may_be_cut:
+        lasted = f"{scenario.file.max_turns} lines" if call.cut_by == "max_turns" else f"{call.seconds:.0f} s"
+        found.append(Failure(f"the caller was not finished after {lasted} (max_turns, expect.may_be_cut)"))
     found += _tools(expect, call)
     found += _words(expect, call)
     found += _course(expect, call)

@@ -8,21 +8,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NoReturn
 
 from rich.console import Console
 from rich.progress import Progress
 
-from voiceagent.config.tables import load
+from voiceagent.agents.load import known_tools
+from voiceagent.config.tables import Config, load
 from voiceagent.evals import history
 from voiceagent.evals.comparison import Change, compare
 from voiceagent.evals.folder import read_scenarios, read_settings
 from voiceagent.evals.report import print_changes, print_place, print_results
 from voiceagent.evals.results import Results, Run, junit, read_results
-from voiceagent.evals.runs import Plan, make_runs
+from voiceagent.evals.run_processes import make_runs
+from voiceagent.evals.runs import Plan
+from voiceagent.evals.scenario import Scenario
 from voiceagent.validation.errors import CommandFailed, config_error
 
 AGAINST = "a configuration (.toml), earlier results (.json), an agent (module:Class), or git:REVISION"
@@ -41,57 +45,114 @@ class Outputs:
     min_rate: float = 1.0
 
 
+class _Stopped(Exception):
+    """An eval was stopped by `error`, after some of its calls."""
+
+    def __init__(self, results: Results, error: CommandFailed | KeyboardInterrupt) -> None:
+        super().__init__(str(error))
+        self.results = results
+        self.error = error
+
+
 def run_eval(plan: Plan, against: str, outputs: Outputs) -> None:
     """Run an eval and print it. against: see `AGAINST`; "" compares with nothing.
 
     Raises CommandFailed: a scenario's pass rate is below the minimum, or worse beyond chance. ConfigError.
+    KeyboardInterrupt with the number of calls so far, whose results are printed and written.
     """
-    _check(plan)
+    _check(plan, outputs.min_rate)
     if outputs.folder is not None:
         history.create(outputs.folder)
-    before = _before(replace(plan, calls=None), against) if against else None
-    after = _measure(plan, _name(plan))
+    try:
+        before = _before(replace(plan, calls=None), against) if against else None
+        after = _measure(plan, _name(plan))
+    except _Stopped as stopped:
+        _publish_stopped(stopped, plan.calls, outputs)
     print_results(after)
-    if outputs.folder is not None:
-        _store(outputs.folder, after, plan.calls)
+    problems = _write(after, plan.calls, outputs)
     changes: list[Change] = []
     if before is not None:
         changes = compare(before, after)
         print_changes(before, after, changes)
-    if outputs.json is not None:
-        outputs.json.write_text(json.dumps(after.as_json(), indent=1), encoding="utf-8")
-    if outputs.junit is not None:
-        outputs.junit.write_text(junit(after), encoding="utf-8")
+    if problems:
+        raise CommandFailed("; ".join(problems))
     if worse := [one.scenario for one in changes if one.is_beyond_chance and one.is_worse]:
         raise CommandFailed(f"worse beyond chance: {', '.join(dict.fromkeys(worse))}")
     if before is None:
         _check_rates(after, outputs.min_rate)
 
 
-def _store(folder: Path, results: Results, calls: Path | None) -> None:
-    """Add the results to the folder of all evals, and delete its oldest calls."""
-    try:
-        history.store(folder, results)
-        if calls is not None and not results.typed:
-            from voiceagent.evals.kept_runs import delete_oldest  # noqa: PLC0415  it needs the extra `calls`
+def _publish_stopped(stopped: _Stopped, calls: Path | None, outputs: Outputs) -> NoReturn:
+    """Print and write the results until the eval was stopped, and raise its error with their number."""
+    print_results(stopped.results)
+    problems = _write(stopped.results, calls, outputs)
+    after = f"after {stopped.results.stopped_after}"
+    if isinstance(stopped.error, KeyboardInterrupt):
+        raise KeyboardInterrupt("; ".join((f"interrupted {after}", *problems))) from stopped
+    raise CommandFailed("; ".join((f"stopped {after}: {stopped.error}", *problems))) from stopped
 
-            delete_oldest(calls)
-    except OSError as error:
-        raise CommandFailed(f"{folder}: {error}; allowed: --results FOLDER") from error
+
+def _write(results: Results, calls: Path | None, outputs: Outputs) -> list[str]:
+    """Write the results wherever they are wanted. Return the problems of files that cannot be written."""
+    problems = []
+    texts = ((outputs.json, json.dumps(results.as_json(), indent=1)), (outputs.junit, junit(results)))
+    for path, text in texts:
+        if path is not None:
+            try:
+                path.write_text(text, encoding="utf-8")
+            except OSError as error:
+                problems.append(f"{path}: cannot be written ({error})")
+    if outputs.folder is not None:
+        try:
+            _store(outputs.folder, results, calls)
+        except OSError as error:
+            problems.append(f"{outputs.folder}: cannot be written ({error}); allowed: --results FOLDER")
+    return problems
+
+
+def _store(folder: Path, results: Results, calls: Path | None) -> None:
+    """Add the results to the folder of all evals, and delete its oldest calls. Raises OSError."""
+    history.store(folder, results)
+    if calls is not None and not results.typed:
+        from voiceagent.evals.kept_runs import delete_oldest  # noqa: PLC0415  it needs the extra `calls`
+
+        delete_oldest(calls)
     print_place(folder)
 
 
-def _check(plan: Plan) -> None:
+def _check(plan: Plan, min_rate: float) -> None:
     """Raise ConfigError for a folder or a configuration that cannot be used."""
-    load(plan.config, plan.changes)
+    config = load(plan.config, plan.changes)
     settings = read_settings(plan.folder)
-    for scenario in read_scenarios(plan.folder, plan.only):
+    scenarios = read_scenarios(plan.folder, plan.only)
+    for scenario in scenarios:
         if scenario.file.expect.judge and settings.judge is None:
             key = "expect.judge"
             message = f"there is no judge; allowed: with [judge] in {plan.folder / 'eval.toml'}"
             raise config_error(
                 plan.folder / f"{scenario.name}.toml", key, scenario.file.expect.judge[0], message
             )
+    if min_rate:  # 0 for a revision that is compared with, which may not have a tool yet
+        _check_tools(config, plan.folder, scenarios)
+
+
+def _check_tools(config: Config, folder: Path, scenarios: Sequence[Scenario]) -> None:
+    """Raise ConfigError for the name of a forbidden tool that no agent has: the check would always hold."""
+    forbidden = [
+        (scenario.name, key, name)
+        for scenario in scenarios
+        for key, names in scenario.file.expect.forbidden_tools().items()
+        for name in names
+    ]
+    if not forbidden:
+        return
+    known = known_tools(config.agent, config.instructions(), config.source)
+    for scenario_name, key, name in forbidden:
+        if name not in known:
+            message = (
+                f"no agent has this tool; allowed: {', '.join(sorted(known)) or 'none, as there are none'}"
+            )
+            raise config_error(folder / scenario_name, key, name, message)
 
 
 def _check_rates(results: Results, min_rate: float) -> None:
@@ -110,24 +171,34 @@ def _name(plan: Plan) -> str:
 
 
 def _measure(plan: Plan, name: str) -> Results:
+    """Return the results of all runs. Raises _Stopped if it was stopped after some of them."""
     began_s, began_at = time.monotonic(), time.time()
     total = plan.runs * len(read_scenarios(plan.folder, plan.only))
+    runs: list[Run] = []
+    stopped: CommandFailed | KeyboardInterrupt | None = None
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("calls", total=total)
-
-        def done(_: Run) -> None:
-            progress.advance(task)
-
-        runs = make_runs(plan, done)
-    return Results(
+        try:
+            for run in make_runs(plan):
+                runs.append(run)
+                progress.advance(task)
+        except (CommandFailed, KeyboardInterrupt) as error:
+            if not runs:
+                raise
+            stopped = error
+    results = Results(
         name,
-        tuple(runs),
+        tuple(sorted(runs, key=lambda run: (run.scenario, run.seed))),
         time.monotonic() - began_s,
         began_at=began_at,
         folder=plan.folder.absolute().name,
         revision=_revision(plan.config),
         typed=plan.typed,
+        planned=0 if stopped is None else total,
     )
+    if stopped is not None:
+        raise _Stopped(results, stopped)
+    return results
 
 
 def _revision(config: Path) -> str:

@@ -89,7 +89,8 @@ def eval_page(one: PastEval, before: PastEval | None, kept: Collection[str]) -> 
     results = one.results
     failed_first = sorted(results.scenarios.items(), key=lambda item: all(run.passed for run in item[1]))
     sections = "".join(_scenario_section(name, runs, kept) for name, runs in failed_first)
-    facts = [results.name, results.revision, f"{len(results.runs)} calls in {results.wall_s:.0f} s"]
+    calls = results.stopped_after or f"{len(results.runs)} calls"
+    facts = [results.name, results.revision, f"{calls} in {results.wall_s:.0f} s"]
     return (
         f'{head("Eval")}<main class="evals"><section class="panel"><h2>{when(results.began_at)}</h2>'
         f'<p class="about">{escape(" · ".join(filter(None, facts)))}</p>'

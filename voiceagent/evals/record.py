@@ -11,6 +11,7 @@ from voiceagent.testing.words import says
 
 Role = Literal["caller", "agent"]
 Manner = Literal["turn", "interruption", "backchannel"]
+Limit = Literal["", "max_turns", "time"]
 HEARD_S = 0.1
 """Minimum audio of the agent that is heard; less is a click."""
 
@@ -45,7 +46,8 @@ class CallRecord:
     """One call. understood: the caller's turns as the agent understood them. failures: of engines or of the
     agent. processor_s: CPU time of the call's thread: audio, recognizer and turns, not LLM and synthesizer.
     call_id: of the kept call, "" if it was not kept. heard: the agent's words as the caller understood them,
-    before each line; empty if the caller read them.
+    before each line; empty if the caller read them. cut_by: the limit at which the caller hung up, "" without
+    one.
     """
 
     said: tuple[Said, ...]
@@ -59,6 +61,7 @@ class CallRecord:
     processor_s: float = 0.0
     call_id: str = ""
     heard: tuple[str, ...] = ()
+    cut_by: Limit = ""
 
     @property
     def agent_text(self) -> str:
@@ -112,6 +115,7 @@ class CallRecord:
             "seconds": round(self.seconds, 3),
             "processor_s": round(self.processor_s, 3),
             "ended_by": self.ended_by,
+            "cut_by": self.cut_by,
             "said": [asdict(one) for one in self.said],
             "understood": list(self.understood),
             "heard": list(self.heard),

@@ -55,7 +55,7 @@ def _row(name: str, runs: Sequence[Run]) -> tuple[str, ...]:
 def _cost(results: Results) -> str:
     minutes = sum(run.seconds for run in results.runs) / 60
     count = "1 call" if len(results.runs) == 1 else f"{len(results.runs)} calls"
-    text = f"{count} of {results.name} in {results.wall_s:.0f} s"
+    text = f"{results.stopped_after or count} of {results.name} in {results.wall_s:.0f} s"
     if minutes:
         each_s = sum(run.processor_s for run in results.runs) / minutes
         text += (

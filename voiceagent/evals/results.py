@@ -68,7 +68,8 @@ class Results:
     """All runs of one configuration. name: of the configuration. wall_s: real time of all runs.
 
     began_at: Unix seconds. folder: of the scenarios. revision: git revision of the configuration, "" if it is
-    not in a repository. typed: without speech.
+    not in a repository. typed: without speech. planned: number of runs, if the eval was stopped before all
+    were made; else 0.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Results:
     folder: str = ""
     revision: str = ""
     typed: bool = False
+    planned: int = 0
     scenarios: Mapping[str, tuple[Run, ...]] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -85,6 +87,11 @@ class Results:
         names = sorted({run.scenario for run in self.runs})
         grouped = {name: tuple(run for run in self.runs if run.scenario == name) for name in names}
         object.__setattr__(self, "scenarios", grouped)
+
+    @property
+    def stopped_after(self) -> str:
+        """Number of calls after which the eval was stopped, such as "37 of 300 calls"; "" if it was not."""
+        return f"{len(self.runs)} of {self.planned} calls" if self.planned else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the results as JSON values."""
@@ -96,6 +103,7 @@ class Results:
             "folder": self.folder,
             "revision": self.revision,
             "typed": self.typed,
+            "planned": self.planned,
             "runs": [asdict(run) | {"passed": run.passed} for run in self.runs],
         }
 
@@ -107,7 +115,8 @@ def read_results(path: Path) -> Results:
         if document["format"] != FORMAT:
             raise ValueError(f"format is {document['format']!r}; allowed: {FORMAT}")
         runs = tuple(_run(one) for one in document["runs"])
-        about = {key: document[key] for key in ("began_at", "folder", "revision", "typed") if key in document}
+        later = ("began_at", "folder", "revision", "typed", "planned")  # keys that old files lack
+        about = {key: document[key] for key in later if key in document}
         return Results(document["name"], runs, document["wall_s"], **about)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"{path}: no results of an eval ({type(error).__name__}: {error})"
@@ -139,6 +148,8 @@ def junit(results: Results) -> str:
         if run.failures:
             failure = ElementTree.SubElement(case, "failure", message=_clean(run.failures[0].reason))
             failure.text = _clean("\n".join(one.reason for one in run.failures))
+    if results.stopped_after:
+        ElementTree.SubElement(suite, "system-err").text = f"stopped after {results.stopped_after}"
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 

@@ -137,8 +137,15 @@ class Expect(Section):
     """No backchannel ends an answer."""
     ends_by: Literal["agent", "caller"] | None = None
     """The side that hangs up."""
+    may_be_cut: bool = False
+    """The caller may hang up because of a limit: `max_turns` lines, or ten minutes."""
     judge: tuple[Text, ...] = ()
     """Questions for the judge, which must be answered with yes."""
+
+    def forbidden_tools(self) -> dict[str, list[str]]:
+        """Return the names of the tools that must not be called, by the key that has them."""
+        never = [one.name for one in self.tools if one.times == 0]
+        return {"expect.no_tools": list(self.no_tools), "expect.tools.name": never}
 
 
 class ScenarioFile(Section):
@@ -154,7 +161,9 @@ class ScenarioFile(Section):
     """
     replies: tuple[Reply, ...] = ()
     max_turns: int = Field(default=12, ge=1, le=100)
-    """Lines after which the caller hangs up."""
+    """Most lines of the caller. One who has more to say then hangs up, and the run fails unless
+    `expect.may_be_cut`.
+    """
     parameters: dict[str, str] = Field(default_factory=dict)
     """Metadata of the telephony provider, such as the number of the caller."""
     expect: Expect = Expect()

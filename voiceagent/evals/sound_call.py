@@ -24,7 +24,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.evals.caller import Caller
 from voiceagent.evals.delivery import RATE_HZ, Delivery, Microphone, words_in
 from voiceagent.evals.hearing import Hearing, PlayedSound
-from voiceagent.evals.record import CallRecord, Manner, Role, Said, ToolUse
+from voiceagent.evals.record import CallRecord, Limit, Manner, Role, Said, ToolUse
 from voiceagent.session.agent import Line
 from voiceagent.session.publishing import NO_SUBSCRIPTIONS, Subscriptions
 from voiceagent.session.services import Services
@@ -171,6 +171,7 @@ class SoundCall:
         self._heard: list[str] = []
         self._frames: list[Samples] = []  # of the line being said
         self._sent = 0
+        self._cut_by: Limit = ""
 
     async def run(self, parameters: dict[str, str], line: Line | None) -> CallRecord:
         """Make the call. Raises CallerError, RecognizerError, SynthesizerError."""
@@ -209,11 +210,13 @@ class SoundCall:
         while self._loop.time() - self._began_s < MAX_CALL_S:
             line = await self._caller.next(await self._agent_words())
             if line is None:
+                self._cut_by = "max_turns" if self._caller.is_cut else ""
                 return
             if line.wait_s is not None or not speaks_over:
                 await asyncio.sleep(self._random.uniform(*_REACTS_S) if line.wait_s is None else line.wait_s)
             await self._say(line.text, "turn" if self._ear.quiet else "interruption")
             speaks_over = await self._listen(self._caller.over_agent_s())
+        self._cut_by = "time"
 
     async def _say(self, text: str, manner: Manner) -> None:
         """Say a line, and return when it is said."""
@@ -304,6 +307,7 @@ class SoundCall:
             tuple(self._ear.failures),
             language=self._language,
             heard=tuple(self._heard),
+            cut_by=self._cut_by,
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Generation, LlmError, Message, Request, Usage
+from voiceagent.calls.engine_host import EngineHost
 from voiceagent.calls.live_engines import RunningEngines
 from voiceagent.calls.log.event_log import read_log
 from voiceagent.conversation import commands as do
@@ -75,9 +77,15 @@ class Server:
         self.states.append("closed")
 
 
-def engines(server: Server, seconds: float | None = 2.0) -> RunningEngines:
+def engines_of(host: EngineHost, seconds: float | None = 2.0) -> RunningEngines:
     sound = None if seconds is None else np.zeros(round(seconds * 16_000), np.int16)
-    return RunningEngines(server.services, read_log(log_of(conversation())), sound)
+    return RunningEngines(host, read_log(log_of(conversation())), sound)
+
+
+@contextmanager
+def engines(server: Server) -> Iterator[RunningEngines]:
+    with EngineHost(server.services) as host, engines_of(host) as live:
+        yield live
 
 
 def asked(words: str, preemptive: bool = False) -> do.StartResponse:
@@ -92,6 +100,27 @@ def test_engines_start_with_the_first_question_and_close_in_the_end():
         live.response(asked("hello"))
         live.response(asked("again"))
     assert server.states == ["started", "closed"]
+
+
+def test_calls_share_the_engines_of_a_host() -> None:
+    server = Server()
+    with EngineHost(server.services) as host:
+        for _ in range(2):
+            with engines_of(host) as live:
+                live.response(asked("hello"))
+    assert server.states == ["started", "closed"]
+
+
+def test_a_call_that_ends_within_a_turn_leaves_no_recognition_running() -> None:
+    with EngineHost(Server().services) as host:
+        with engines_of(host) as live:
+            live.begin_turn("item_1", 1.0)
+            live.hear("item_1", 1.2, 1.5)
+
+        async def tasks(_: Services) -> int:
+            return len(asyncio.all_tasks()) - 1
+
+        assert host.run(tasks) == 0
 
 
 @pytest.mark.parametrize("preemptive", [False, True])
@@ -124,4 +153,5 @@ def test_a_turn_is_recognized_from_before_it_to_where_it_pauses():
 
 
 def test_without_sound_nothing_is_heard():
-    assert not engines(Server(), None).hears
+    with EngineHost(Server().services) as host:
+        assert not engines_of(host, None).hears

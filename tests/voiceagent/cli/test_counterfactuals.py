@@ -96,6 +96,17 @@ async def test_a_judge_reads_the_tools_of_both_futures(monkeypatch: pytest.Monke
     assert ("six" in after, "seven" in after) == (False, True)
 
 
+async def test_a_judge_is_asked_once_where_both_futures_have_the_same_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judge = Judge()
+    monkeypatch.setattr(counterfactuals, "build_engine", lambda *_: judge)
+    settings = EvalFile(judge=EngineConfig(engine="openai"), questions=("Was it polite?",))
+    later = futures(([turn(0.5)], [turn(0.9)]))  # the same words, another wait
+    assert await counterfactuals.judged(later, settings, Path("evals"), "en") == [(0.0, 0.0)]
+    assert len(judge.asked) == 1
+
+
 def test_judged_shares_are_a_figure() -> None:
     calls = futures(([turn(0.5)], [turn(0.5)]), ([turn(0.5)], [turn(0.5)]))
     judged = [(0.5, 1.0), (None, 1.0)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from random import Random
 from typing import Any
 
 import pytest
 
-from voiceagent.evals.caller import Line, ScriptedCaller, instructions, parse_line
+from llmcore.engine import Delta, Request
+from voiceagent.evals.caller import Line, LlmCaller, ScriptedCaller, instructions, parse_line
 from voiceagent.evals.delivery import hesitating, parts_of, words_in
 from voiceagent.evals.scenario import Persona, Scenario
 
@@ -40,6 +42,41 @@ async def test_runs_choose_among_the_wordings_by_their_seed() -> None:
 
 async def test_a_caller_hangs_up_after_the_most_turns() -> None:
     assert await said(caller(script=["One.", "Two."], max_turns=1), "", "") == ["One.", None]
+
+
+@pytest.mark.parametrize(("max_turns", "is_cut"), [(1, True), (2, False)])
+async def test_a_script_is_cut_if_lines_are_left_at_the_most_turns(max_turns: int, is_cut: bool) -> None:
+    scripted = caller(script=["One.", "Two."], max_turns=max_turns)
+    await said(scripted, "", "", "")
+    assert scripted.is_cut == is_cut
+
+
+class Speaks:
+    """An LLM that says these lines."""
+
+    def __init__(self, *lines: str) -> None:
+        self._lines = iter(lines)
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        yield Delta(next(self._lines))
+
+
+@pytest.mark.parametrize(
+    ("lines", "spoken", "is_cut"),
+    [
+        (["Hello.", "And?"], ["Hello.", "And?", None], True),
+        (["Hello.", "Bye. [hang up]"], ["Hello.", "Bye.", None], False),
+        (["[hang up]"], [None, None, None], False),
+    ],
+)
+async def test_an_llm_is_cut_if_it_does_not_hang_up_within_the_most_turns(
+    lines: list[str], spoken: list[str | None], is_cut: bool
+) -> None:
+    scenario = Scenario.of("order", {"persona": {"goal": "pizza"}, "max_turns": 2})
+    calling = LlmCaller(Speaks(*lines), scenario.file, Random(1), "en")  # type: ignore[arg-type]  # generates only
+    found = [await calling.next("Yes?") for _ in range(3)]
+    assert [None if line is None else line.text for line in found] == spoken
+    assert calling.is_cut == is_cut
 
 
 async def test_a_line_over_the_agent_says_how_far_into_its_answer() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from voiceagent.evals.checks import failures
-from voiceagent.evals.record import CallRecord, Said, ToolUse
+from voiceagent.evals.record import CallRecord, Limit, Said, ToolUse
 from voiceagent.evals.results import run_of
 from voiceagent.evals.scenario import Scenario
 
@@ -121,3 +122,18 @@ def test_a_caller_who_says_nothing_waits_for_no_answer() -> None:
     scenario = Scenario.of("silent", {"script": [""], "expect": {"answers_every_turn": True}})
     assert failures(scenario, silent) == []
     assert run_of("silent", 1, silent, []).waits_s == ()
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        ("max_turns", "the caller was not finished after 12 lines (max_turns, expect.may_be_cut)"),
+        ("time", "the caller was not finished after 600 s (max_turns, expect.may_be_cut)"),
+    ],
+)
+def test_a_call_that_its_limit_ended_fails_unless_it_may(limit: Limit, reason: str) -> None:
+    call = replace(CALL, cut_by=limit, seconds=600.0)
+    scenario = Scenario.of("order", {"script": ["Hello."]})
+    allowing = Scenario.of("order", {"script": ["Hello."], "expect": {"may_be_cut": True}})
+    assert [one.reason for one in failures(scenario, call)] == [reason]
+    assert failures(allowing, call) == []

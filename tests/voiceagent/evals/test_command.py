@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from voiceagent.agents import Agent, tool
+from voiceagent.evals import command
 from voiceagent.evals.command import Outputs, run_eval
+from voiceagent.evals.results import Run
 from voiceagent.evals.runs import Plan
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, ConfigError
 
 CONFIG = """
 [agent]
@@ -33,8 +36,8 @@ def test_configuration_behind_a_link_is_found_at_a_revision(
     (repository / "my.toml").write_text(CONFIG)
     (repository / "evals").mkdir()
     (repository / "evals/hello.toml").write_text('script = ["Hello."]\n')
-    for command in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "a")):
-        subprocess.run([*GIT, *command], cwd=repository, check=True)
+    for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "a")):
+        subprocess.run([*GIT, *words], cwd=repository, check=True)
     run, found = subprocess.run, []
 
     def run_git_alone(command: list[str], **options: Any) -> Any:
@@ -48,3 +51,60 @@ def test_configuration_behind_a_link_is_found_at_a_revision(
     with pytest.raises(CommandFailed, match="git:HEAD: not run"):
         run_eval(plan, "git:HEAD", Outputs())
     assert found == [CONFIG]
+
+
+class Kitchen(Agent):
+    """An agent that others hand over to."""
+
+    instructions = "You bake."
+
+    @tool
+    def bake(self) -> str:
+        """Bake."""
+        return "done"
+
+
+class Shop(Agent):
+    """An agent with a tool."""
+
+    instructions = "You sell pizza."
+
+    @tool
+    def add(self, number: int) -> str:
+        """Add pizzas. number: how many."""
+        return f"added {number}"
+
+
+def shop_with(folder: Path, expect: str) -> Plan:
+    (folder / "my.toml").write_text(CONFIG.replace("[agent]", f'[agent]\npython = "{__name__}:Shop"'))
+    (folder / "evals").mkdir()
+    (folder / "evals/hello.toml").write_text(f'script = ["Hello."]\n[expect]\n{expect}\n')
+    return Plan(folder / "evals", folder / "my.toml", {})
+
+
+@pytest.mark.parametrize(
+    ("expect", "key"),
+    [
+        ('no_tools = ["ad"]', "expect.no_tools = 'ad'"),
+        ('tools = [{ name = "ad", times = 0 }]', "expect.tools.name = 'ad'"),
+    ],
+)
+def test_a_forbidden_tool_that_no_agent_has_is_an_error(tmp_path: Path, expect: str, key: str) -> None:
+    with pytest.raises(ConfigError, match=rf"hello: {key}: no agent has this tool; allowed: .*add.*bake"):
+        run_eval(shop_with(tmp_path, expect), "", Outputs())
+
+
+@pytest.mark.parametrize(
+    ("expect", "min_rate"),
+    [
+        ('no_tools = ["add", "bake"]', 1.0),
+        ('tools = [{ name = "ad" }]', 1.0),  # a tool that is still to be written: it fails in each call
+        ('no_tools = ["ad"]', 0.0),  # an earlier revision may not have it yet
+    ],
+)
+def test_other_names_of_tools_are_left_to_the_calls(
+    tmp_path: Path, expect: str, min_rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [Run("hello", 1, ())]
+    monkeypatch.setattr(command, "make_runs", lambda _: iter(made))
+    run_eval(shop_with(tmp_path, expect), "", Outputs(min_rate=min_rate))

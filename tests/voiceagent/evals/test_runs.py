@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
-import os
-import select
-import signal
-import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
-from llmcore.engine import Delta, Request, ServerError
+from llmcore.engine import Delta, Request, ServerError, Usage
 from voiceagent.agents import Agent
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import load
 from voiceagent.evals.callable_agent import callable_agent
 from voiceagent.evals.results import Run
-from voiceagent.evals.runs import _end_with_parent, run_once
+from voiceagent.evals.runs import run_once
 from voiceagent.evals.scenario import EvalFile, Scenario
 
 CONFIG = f"""
@@ -90,27 +83,22 @@ def test_an_agent_that_cannot_be_made_fails_its_own_run_only(tmp_path: Path) -> 
     assert sum("KeyError: 'no free line to the kitchen'" in reason for reason in reasons) == 1
 
 
-def _wait_for_parent(pids: Any) -> None:
-    Thread(target=_end_with_parent, daemon=True).start()
-    pids.put(os.getpid())
-    time.sleep(60)
+class Chats(Failing):
+    """A model that talks for ever, as agent and as caller."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        yield Delta("And then?")
+        yield Delta(finish_reason="stop", usage=Usage(1, 0, 1))
 
 
-def _be_parent(pids: Any) -> None:
-    child = multiprocessing.get_context("spawn").Process(target=_wait_for_parent, args=(pids,))
-    child.start()
-    child.join()
+def test_a_persona_that_never_ends_fails_its_run(tmp_path: Path) -> None:
+    path = tmp_path / "shop.toml"
+    path.write_text(CONFIG.replace(":Failing", ":Chats"))
+    scenario = Scenario.of("order", {"persona": {"goal": "pizza"}, "max_turns": 3})
 
+    async def run() -> Run:
+        async with callable_agent(load(path), EvalFile(), tmp_path, typed=True) as agent:
+            return await run_once(agent, scenario, 1)
 
-def test_a_process_of_runs_ends_with_a_parent_that_was_killed() -> None:
-    context = multiprocessing.get_context("spawn")
-    pids = context.SimpleQueue()
-    parent = context.Process(target=_be_parent, args=(pids,))
-    parent.start()
-    child = os.pidfd_open(pids.get())
-    try:
-        os.kill(parent.pid or 0, signal.SIGKILL)
-        assert select.select([child], [], [], 30.0)[0], "the process goes on"
-    finally:
-        os.close(child)
-        parent.join()
+    (failure,) = run_virtually(run()).failures
+    assert failure.reason.startswith("the caller was not finished after 3 lines")

@@ -15,6 +15,7 @@ import pytest
 from voiceagent.agents import Agent, tool
 from voiceagent.bench.people.virtual_time import frozen, run_virtually
 from voiceagent.config.tables import load
+from voiceagent.evals import sound_call
 from voiceagent.evals.callable_agent import callable_agent
 from voiceagent.evals.delivery import Microphone
 from voiceagent.evals.record import CallRecord
@@ -117,6 +118,21 @@ def test_a_line_over_the_agent_is_an_interruption(tmp_path: Path) -> None:
     [(line, yield_s)] = call.yields()
     assert line.text == "Stop I want three of them"
     assert yield_s < 1.5
+
+
+@needs_espeak
+@pytest.mark.parametrize(("max_turns", "limit"), [(1, "max_turns"), (2, "")])
+def test_a_caller_with_lines_left_is_cut_by_the_limit(tmp_path: Path, max_turns: int, limit: str) -> None:
+    table = {"script": ["I would like two pizzas", "Goodbye"], "max_turns": max_turns}
+    [call] = calls(tmp_path, table, (1,))
+    assert (call.cut_by, len(call.lines)) == (limit, max_turns)
+
+
+@needs_espeak
+def test_a_call_that_lasts_too_long_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sound_call, "MAX_CALL_S", 5.0)
+    [call] = calls(tmp_path, {"script": ["I would like two pizzas", "Goodbye", "Goodbye"]}, (1,))
+    assert call.cut_by == "time"
 
 
 @needs_espeak
