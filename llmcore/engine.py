@@ -160,7 +160,7 @@ class Delta:
     opaque: str = ""
 
 
-READING = Delta()
+READING = Delta(pieces=0)
 """Sign of an engine that still reads a prompt: it is slow, and does not hang."""
 
 

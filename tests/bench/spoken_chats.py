@@ -67,12 +67,14 @@ def described(turn: dict[str, Any], exchange: Exchange, verdict: Verdict) -> lis
     stages = " ".join(
         f"{stage.name} {stage.duration_s:.2f}" for report in exchange.reports for stage in report.stages
     )
+    counts = [report.counts for report in exchange.reports]
+    read = ", ".join(f"{each.cached_tokens} of {each.prompt_tokens} tokens cached" for each in counts)
     wrong = [name for name in ("answered", "tool", "understood") if not getattr(verdict, name)]
     lines = [f"said:  {turn['say']}", f"heard: {exchange.understood}"]
     lines += [f"       {line}" for line in exchange.tools]
     lines += [f"agent: {text}" for text in exchange.answered]
     lines += [f"       FAILED: {reason}" for reason in exchange.failures]
-    return [*lines, f"       {stages}{'  WRONG: ' + ', '.join(wrong) if wrong else ''}"]
+    return [*lines, f"       {stages}; {read}{'  WRONG: ' + ', '.join(wrong) if wrong else ''}"]
 
 
 async def converse(

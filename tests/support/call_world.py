@@ -168,7 +168,7 @@ class CallWorld:
         assert response_id in self.begun and response_id not in self.ended and response_id not in self.stopped
 
     def _apologise(self, response_id: str) -> list[do.Command]:
-        commands = self.feed(ev.FragmentReady(response_id, fragment("Sorry.")))
+        commands = self.feed(ev.FragmentReady(response_id, fragment("Sorry."), apology=True))
         commands += self.feed(ev.SpeechReady(response_id, speech(0.5)))
         commands += self.feed(ev.FragmentSpoken(response_id))
         return commands + self.feed(ev.ResponseGenerated(response_id, "stop", Usage()))

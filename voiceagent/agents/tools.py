@@ -16,6 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import from_json
 
 from llmcore.engine import Tool
+from voiceagent.agents.argument_repair import repair
 from voiceagent.conversation.settings import AgentTool
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -141,21 +142,18 @@ class ToolMethod:
         return {_name(field): getattr(given, key) for key, field in self.arguments.model_fields.items()}
 
     def _read(self, text: str) -> BaseModel:
-        """Return the arguments. Null stands for an optional argument that was left out, as many models write
-        all of them. Raises ValidationError.
-        """
+        """Return the arguments, with what a model wrote in another form repaired. Raises ValidationError."""
         try:
             return self.arguments.model_validate_json(text)
         except ValidationError as error:
             fields = {_name(field): field for field in self.arguments.model_fields.values()}
-            places = (str(one["loc"][0]) for one in error.errors() if one["loc"] and one["input"] is None)
-            optional = {name for name in places if name in fields and not fields[name].is_required()}
-            given = from_json(text) if optional else {}
-            nulls = {name for name in optional if given[name] is None}
-            if not nulls:
+            optional = [name for name, field in fields.items() if not field.is_required()]
+            errors = error.errors()
+            readable = all(one["type"] != "json_invalid" for one in errors)
+            given = repair(from_json(text), errors, fields, optional) if readable else None
+            if given is None:
                 raise
-        left = {name: value for name, value in given.items() if name not in nulls}
-        return self.arguments.model_validate_json(json.dumps(left))
+        return self.arguments.model_validate_json(json.dumps(given))
 
 
 def tools_of(kind: type) -> tuple[ToolMethod, ...]:

@@ -171,12 +171,14 @@ class CallerWoke:
 class FragmentReady:
     """The next speakable fragment (audio responses) or piece of text (text responses) was generated.
 
-    filler: it is the prepared filler, played before the response's own text.
+    filler: it is the prepared filler, played before the response's own text. apology: it is the prepared
+    apology, played after it.
     """
 
     response_id: str
     fragment: Fragment
     filler: bool = field(default=False, metadata=LOGGED_IF_SET)
+    apology: bool = field(default=False, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,8 @@ _GOES_WITH_NEXT = re.compile(rf"(?:\d|\.|\b(?:{_SHORT_DAYS}))$")
 _RANGE_START = re.compile(rf"(?:{RANGE_START}|\b(?:{_SHORT_DAYS})\b\.?\s?)[-–—]\s?$")
 """Possible first half of a range, up to its dash: "9 am - ", "Mon - "."""
 _RANGE_END = re.compile(r"[\d$€£¥₹₩A-Z]")
+_PASSWORD = re.compile(r"[A-Za-z]\d+[A-Za-z]*[!?]\w{1,3}$")
+"""Letters and figures up to a mark, as in "Sun5et!2026"; the mark ends no sentence."""
 _FIGURES_AT_END = re.compile(r"[\d$€£¥₹₩#]\W?$")
 _FIGURES_AT_START = re.compile(r"\s*[(*\"]*[\d$€£¥₹₩#]")
 
@@ -235,6 +237,8 @@ def _ends_sentence(text: str) -> bool:
 def _glued_end(text: str, language: Language) -> int:
     """Return the end of a sentence with no space after it, as in "Great!Your"; 0 if there is none."""
     if text[-2:-1].isalnum() and text[-3:-2] != ".":
+        return 0
+    if _PASSWORD.search(text, max(0, len(text) - 24)):
         return 0
     glued = GLUED.search(text, max(0, len(text) - 6))
     if glued and judge_full_stop(text[: glued.end()], text[glued.end() :], False, language) == "goes on":

@@ -24,8 +24,9 @@ CANCELLED = "cancelled: the caller went on"
 class MessageItem:
     """A message of one side. spoken: it was audio; `text` is the transcript or the played part. by_line:
     information of the telephony provider for the model, not said by anyone. opaque: data that the LLM server
-    attached to the text; it is returned to that server with it. images: pictures, as data URLs. filler: the
-    filler at the start of `text`, which prompts leave out: small models repeat it in later answers.
+    attached to the text; it is returned to that server with it. images: pictures, as data URLs. filler,
+    apology: these set phrases at the start and the end of `text`, which prompts leave out: small models
+    repeat them in later answers.
     """
 
     item_id: str
@@ -37,11 +38,13 @@ class MessageItem:
     opaque: str = field(default="", metadata=LOGGED_IF_SET)
     images: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
     filler: str = field(default="", metadata=LOGGED_IF_SET)
+    apology: str = field(default="", metadata=LOGGED_IF_SET)
 
     @property
     def prompt_text(self) -> str:
-        """The text without its filler. "" if playback was cut within the filler."""
-        return self.text.lstrip()[len(self.filler) :].lstrip() if self.filler else self.text
+        """The text without its filler and apology. "" if playback was cut within the filler."""
+        text = self.text.rstrip().removesuffix(self.apology).rstrip() if self.apology else self.text
+        return text.lstrip()[len(self.filler) :].lstrip() if self.filler else text
 
 
 @dataclass(frozen=True, slots=True)

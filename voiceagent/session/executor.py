@@ -176,7 +176,8 @@ class CommandExecutor:
 
     def _apologise(self, response_id: str, refused: bool) -> None:
         speaking = self._voice.speaking
-        self._say(response_id, (refused and speaking.refusal) or speaking.apology)
+        refusal = speaking.refusal if refused else None
+        self._say(response_id, refusal or speaking.apology, apology=refusal is None)
         self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
 
     def _configure_speaking(self, settings: CallSettings) -> None:
@@ -308,9 +309,9 @@ class CommandExecutor:
                 if self._reports:
                     self._client.report(report)
 
-    def _say(self, response_id: str, phrase: SetPhrase, filler: bool = False) -> None:
+    def _say(self, response_id: str, phrase: SetPhrase, filler: bool = False, apology: bool = False) -> None:
         phrase = self._voice.speak(phrase)
-        self._post(ev.FragmentReady(response_id, phrase.fragment, filler))
+        self._post(ev.FragmentReady(response_id, phrase.fragment, filler, apology))
         for speech in phrase.sound:
             self._post(ev.SpeechReady(response_id, speech))
         self._post(ev.FragmentSpoken(response_id))

@@ -22,6 +22,7 @@ from voiceagent.text_normalization import (
     signs,
     speech_markup,
     streets,
+    technical,
     telephone,
 )
 from voiceagent.text_normalization.abbreviations import abbreviation_rules
@@ -161,8 +162,10 @@ def _rules_of(language: Language) -> _Rules:
         *telephone.EXTENSION_RULES,
         *roman.rules_of(language),
     )
+    addressed = (*addresses.RULES, *technical.RULES)
     signs_first = (
         *speech_markup.RULES,
+        *technical.SIGN_RULES,
         *signs.KEY_RULES,
         *signs.POWER_RULES,
         *markup.RULES,
@@ -176,8 +179,8 @@ def _rules_of(language: Language) -> _Rules:
 
     return _Rules(
         of_language(words),
-        of_language((*addresses.RULES, *money, *codes.RULES, *words)),
-        of_language((*addresses.RULES, *figures)),
+        of_language((*addressed, *money, *codes.RULES, *words)),
+        of_language((*addressed, *figures)),
         of_language(signs_first),
-        point_rules() if has_words(language) else (),
+        (*technical.DOT_RULES, *(point_rules() if has_words(language) else ())),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.code_labels import has_number_sign, label_of
-from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.languages import Language, word_set
 from voiceagent.text_normalization.numbers import digit_words, in_words, number_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 
@@ -107,11 +107,36 @@ def _read_british_postcode(match: re.Match[str], language: Language) -> str:
     return ", ".join(filter(None, (spell(part, language) for part in match.groups())))
 
 
+_TOWNS = word_set(
+    "Berlin Hamburg München Köln Frankfurt Stuttgart Düsseldorf Leipzig Dortmund Essen Bremen Dresden "
+    "Nürnberg Duisburg Bochum Wuppertal Bielefeld Bonn Münster Mannheim Karlsruhe Augsburg Wiesbaden Aachen "
+    "Gelsenkirchen Mönchengladbach Braunschweig Kiel Chemnitz Magdeburg Freiburg Krefeld Mainz Lübeck Erfurt "
+    "Oberhausen Rostock Kassel Hagen Potsdam Saarbrücken Ludwigshafen Oldenburg Osnabrück Leverkusen "
+    "Heidelberg Darmstadt Solingen Regensburg Paderborn Ingolstadt Offenbach Fürth Ulm Würzburg Heilbronn "
+    "Pforzheim Wolfsburg Göttingen Koblenz Bremerhaven Erlangen Trier Jena Siegen Konstanz Cottbus Hannover"
+)
+_SHORT_TOWNS = word_set("Wien Graz Linz Salzburg Innsbruck Klagenfurt Zürich Genf Basel Bern Luzern Lausanne")
+"""Towns of Austria and Switzerland, whose postcodes have four figures."""
+
+
+def _read_german_postcode(match: re.Match[str], language: Language) -> str | None:
+    """Read the postcode before a large town; before other words a number may be an amount."""
+    code, town = match.groups()
+    known = _TOWNS if len(code) == 5 else _SHORT_TOWNS
+    return spell(code, language) if town in known and not _YEAR.fullmatch(code) else None
+
+
 _MASK = rule(r"(?:[xX]{3,4}[ -]?){1,5}(?=\d{3,4}\b)", lambda match, _: "")
 """Marks for hidden figures: "XXXX-XXXX-4242"."""
 _GROUP = r"[A-Z]{0,4}\d++(?:[A-Z]{1,4}\d*+)?+|[A-Z]{1,4}+"
 RULES: tuple[Rule, ...] = (
     _MASK,
+    rule(r"(\d{4,5})(?=[ ]([A-ZÄÖÜ][a-zäöüß]+))", _read_german_postcode, "de"),
+    rule(
+        r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}[ ]\d{1,4}[EH]?(?!\w)",
+        lambda match, language: spell(match[0].replace("-", " - ").replace(" ", ","), language),
+        "de",
+    ),
     rule(r"([A-Z]{1,2}\d[A-Z\d]?)[ ](\d[A-Z]{2})(?!\w)", _read_british_postcode, "en"),
     rule(
         r"[A-Z]{2}\d{2}(?:[ ]?[\dA-Z]{4}){3,7}(?:[ ]?[\dA-Z]{1,3})?(?!\w)",

@@ -66,6 +66,16 @@ def _read_alternatives(match: re.Match[str], language: Language) -> str | None:
     return either if {first, second} <= words else None
 
 
+def _read_pair(match: re.Match[str], language: Language) -> str | None:
+    """Read a slash between two words as a pause: "input/output"; before a period as "per"."""
+    before = _WORD_BEFORE.search(text_before(match, 24))
+    words = (before[0] if before else "", match["second"])
+    if match["second"] in _PERIODS and language.code in _PER:
+        return _PER[language.code]
+    known = any(len(word) < 2 or word in language.units for word in words)
+    return None if known else " "
+
+
 def _read_formula_end(match: re.Match[str], _: Language) -> str | None:
     return "" if _FORMULA.search(text_before(match, 80)) else None
 
@@ -165,7 +175,8 @@ RULES: tuple[Rule, ...] = (
         for code in _ALTERNATIVES
     ),
     *(rule(r"[ ]?/[ ]?(?P<unit>[^\W\d_]+)", _read_slash, code) for code in _PER),
-    rule(r"\$(?=(?:[A-Za-z]|\\[a-z(])[^$\n]{0,80}?[\\^=][^$\n]{0,80}\$)", lambda match, _: ""),
+    rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w/@-]|\.\w))", _read_pair),
+    rule(r"\$(?=(?:[A-Za-z(][^$\n]{0,80}?[\\^=]|\\[a-z(])[^$\n]{0,80}\$)", lambda match, _: ""),
     rule(r"\$(?!\w)", _read_formula_end),
     rule(r"(?<=[\d ])/(?=[ ]?\d)", _read_division),
     rule(r"(?:->|=>|-->)", lambda match, language: language.signs.get("→", " ")),

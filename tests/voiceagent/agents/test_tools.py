@@ -98,7 +98,7 @@ def test_wrong_arguments_are_told_in_words(arguments: str, told: str) -> None:
     ("hint", "written", "example"),
     [
         (dt.date, "May 3rd", "2026-05-03"),
-        (dt.time, "9:30", "09:30"),
+        (dt.time, "half past nine", "09:30"),
         (dt.datetime, "tomorrow at 9", "2026-05-03T09:30"),
         (dt.timedelta, "5 minutes", "PT5M"),
     ],
@@ -115,6 +115,56 @@ def test_a_wrong_time_is_answered_with_the_form_that_is_allowed(
 
     with pytest.raises(WrongArguments, match=rf"when: .*, such as {example} \(given: '{written}'\)"):
         Diary.tools[0].check(json.dumps({"when": written}))
+
+
+class Kitchen(Agent):
+    @tool
+    async def book(
+        self,
+        people: int,
+        when: dt.time = dt.time(12),
+        room: Literal["deluxe_suite", "garden room"] = "garden room",
+        dishes: list[str] | None = None,
+        prices: Annotated[list[float], Field(max_length=3)] = [],  # noqa: B006 - never changed
+        code: str = "",
+    ) -> None:
+        """Book a table."""
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ({"people": "two"}, {"people": 2}),
+        ({"people": "Vier"}, {"people": 4}),
+        ({"people": "1,200"}, {"people": 1200}),
+        ({"people": 2, "when": "9:30"}, {"when": dt.time(9, 30)}),
+        ({"people": 2, "when": "7 p.m."}, {"when": dt.time(19)}),
+        ({"people": 2, "when": "12:15 am"}, {"when": dt.time(0, 15)}),
+        ({"people": 2, "room": "Deluxe Suite"}, {"room": "deluxe_suite"}),
+        ({"people": 2, "prices": "five"}, None),
+        ({"people": 2, "prices": 5.5}, {"prices": [5.5]}),
+        ({"people": 2, "prices": [5, "six"]}, {"prices": [5, 6]}),
+        ({"people": 2, "code": 4821}, {"code": "4821"}),
+        ({"people": "three", "when": None, "room": "GARDEN-ROOM"}, {"people": 3, "room": "garden room"}),
+        ({"arguments": {"people": 2}}, {"people": 2}),
+        ({"people": "two or three"}, None),
+        ({"people": "30 minutes"}, None),
+        ({"people": 2, "when": "9"}, None),
+        ({"people": 2, "when": "13 pm"}, None),
+        ({"people": 2, "room": "suite"}, None),
+        ({"people": None}, None),
+        ({"arguments": {}}, None),
+    ],
+)
+def test_an_argument_in_another_form_is_read_where_its_meaning_is_certain(
+    written: dict[str, object], meant: dict[str, object] | None
+) -> None:
+    if meant is None:
+        with pytest.raises(WrongArguments):
+            Kitchen.tools[0].check(json.dumps(written))
+    else:
+        given = Kitchen.tools[0].check(json.dumps(written))
+        assert {name: given[name] for name in meant} == meant
 
 
 def test_an_agent_has_the_tools_of_the_class_that_it_derives_from() -> None:

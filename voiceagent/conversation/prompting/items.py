@@ -132,7 +132,8 @@ def _in_order_of_calls(messages: Sequence[Message]) -> Iterator[Message]:
 def _message(item: Item) -> Message | None:
     match item:
         case MessageItem(role=role, text=text, opaque=opaque, images=images):
-            text = item.prompt_text if item.filler else text  # most messages have none: no call for them
+            if item.filler or item.apology:  # most messages have none: no call for them
+                text = item.prompt_text
             return Message(role, text, opaque=opaque, images=images) if text.strip() or images else None
         case ToolCallItem(call=call):
             return Message("assistant", "", tool_calls=(call,))

@@ -274,9 +274,9 @@ class CurrentResponse:
         match event:
             case ev.FragmentReady(fragment=fragment) if self._messages.is_blank_start(response, fragment):
                 pass
-            case ev.FragmentReady(fragment=fragment, filler=is_filler):
+            case ev.FragmentReady(fragment=fragment):
                 previous = self._messages.join(response)
-                (response.played.add_filler if is_filler else response.played.add_fragment)(fragment)
+                response.played.add(fragment, event.filler, event.apology)
                 return [notify.NotifyResponseText(response_id, response.item_id, previous, fragment.text)]
             # after a failure fragments were cut short: late audio of theirs is dropped
             case ev.SpeechReady(speech=speech) if response.played.awaits_audio:

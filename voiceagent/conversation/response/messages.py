@@ -48,9 +48,12 @@ class ResponseMessages:
         if not response.joined or response.item_id not in self._history:
             return
         status: ItemStatus = "completed" if whole else "incomplete"
-        filler = response.played.filler
+        filler, apology = response.played.filler, response.played.apology_in(played)
         item = MessageItem(
-            response.item_id, "assistant", played, response.spoken, status, opaque=opaque, filler=filler
+            *(response.item_id, "assistant", played, response.spoken, status),
+            opaque=opaque,
+            filler=filler,
+            apology=apology,
         )
         self._history.put(item)
         if response.spoken:

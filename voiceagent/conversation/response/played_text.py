@@ -103,6 +103,7 @@ class PlayedText:
         self._rate_hz = rate_hz
         self._parts: list[_Part] = []
         self.filler = ""
+        self._before_apology: str | None = None
         self.false_end = False
 
     @property
@@ -125,6 +126,15 @@ class PlayedText:
         """True if the audio of a fragment is incomplete."""
         return any(not part.complete for part in self._parts)
 
+    def add(self, fragment: Fragment, is_filler: bool, is_apology: bool) -> None:
+        """Add a fragment at its place in the response."""
+        if is_filler:
+            self.add_filler(fragment)
+        elif is_apology:
+            self.add_apology(fragment)
+        else:
+            self.add_fragment(fragment)
+
     def add_fragment(self, fragment: Fragment) -> None:
         """Append the next fragment of the response; its audio follows."""
         self._parts.append(_Part(fragment, CHARACTER_S * self._rate_hz))
@@ -133,6 +143,15 @@ class PlayedText:
         """Put the filler before the text, none of which has audio yet; the filler's audio follows."""
         self.filler = fragment.text.strip()
         self._parts.insert(0, _Part(fragment, CHARACTER_S * self._rate_hz))
+
+    def add_apology(self, fragment: Fragment) -> None:
+        """Append the apology; its audio follows."""
+        self._before_apology = self.text.strip()
+        self.add_fragment(fragment)
+
+    def apology_in(self, played: str) -> str:
+        """Return the apology, or its beginning, at the end of a part of the text from its start on."""
+        return "" if self._before_apology is None else played[len(self._before_apology) :].strip()
 
     def without_filler(self, played: str) -> str:
         """Return a part of the text, from its start on, without the filler."""

@@ -1,0 +1,120 @@
+"""Paths of files, IPv6 addresses, passwords, fiscal years, and the simple formulas of TeX."""
+
+from __future__ import annotations
+
+import re
+
+from voiceagent.text_normalization.dates import year_words
+from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.numbers import digit_words, number_words
+from voiceagent.text_normalization.rules import Rule, rule, text_before
+
+_PIECE = re.compile(r"[^\W\d_]+|\d+|.")
+_BACKSLASH = {"es": "barra invertida", "fr": "antislash", "it": "barra rovesciata", "pt": "barra invertida"}
+_MARKS = {
+    "en": {"!": "exclamation mark", "?": "question mark", "*": "star", "$": "dollar", "#": "hash"},
+    "de": {"!": "Ausrufezeichen", "?": "Fragezeichen", "*": "Stern", "$": "Dollar", "#": "Raute"},
+    "es": {"!": "exclamación", "?": "interrogación", "*": "asterisco", "$": "dólar", "#": "almohadilla"},
+    "fr": {"!": "point d'exclamation", "?": "point d'interrogation", "*": "étoile", "$": "dollar"},
+    "it": {"!": "punto esclamativo", "?": "punto interrogativo", "*": "asterisco", "$": "dollaro"},
+    "nl": {"!": "uitroepteken", "?": "vraagteken", "*": "sterretje", "$": "dollar", "#": "hekje"},
+    "pt": {"!": "exclamação", "?": "interrogação", "*": "asterisco", "$": "cifrão"},
+}
+"""Names of the marks of a password, where they differ from the signs of other text."""
+_PASSWORD = re.compile(
+    r"\b(?:pass(?:word|code|wort|e)|kennwort|contraseña|wachtwoord|senha)\b[^.!?]{0,24}$", re.IGNORECASE
+)
+_SIGNS = r"!?*$\#%&@+=^"
+_OVER = {"en": "over", "de": "durch", "es": "sobre", "fr": "sur", "it": "su", "nl": "over", "pt": "sobre"}
+_TEX_SIGNS = {
+    "times": "×", "cdot": "×", "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "neq": "≠", "pm": "±",
+    "div": "÷", "approx": "≈", "infty": "∞", "pi": "π", "to": "→",
+}  # fmt: skip
+
+
+def _read_path(match: re.Match[str], language: Language) -> str | None:
+    """Read all signs of a path: "slash etc slash hosts", "C colon backslash Users"."""
+    backslash = _BACKSLASH.get(language.code, "backslash")
+    words = [
+        backslash if piece == "\\" else _read_piece(piece, language) for piece in _PIECE.findall(match[0])
+    ]
+    return " ".join(filter(None, words))
+
+
+def _read_piece(piece: str, language: Language) -> str:
+    if piece.isdecimal():
+        words = number_words(piece, language) if len(piece) < 3 else digit_words(piece, language)
+        return words or piece
+    return piece if piece.isalpha() else "tilde" if piece == "~" else language.signs.get(piece, "")
+
+
+def _read_ipv6(match: re.Match[str], language: Language) -> str:
+    words = [
+        digit_words(each, language) or each if each.isdecimal() else language.signs.get(each, each.upper())
+        for each in match[0]
+    ]
+    return " ".join(words)
+
+
+def _read_password(match: re.Match[str], language: Language) -> str | None:
+    """Read a password after its label: figures one by one, marks by their names."""
+    if not _PASSWORD.search(text_before(match, 40)):
+        return None
+    marks = _MARKS.get(language.code, {})
+    words = [
+        " ".join(digit_words(each, language) or each for each in piece)
+        if piece.isdecimal()
+        else marks.get(piece) or _read_piece(piece, language)
+        for piece in _PIECE.findall(match[0])
+    ]
+    return " ".join(filter(None, words))
+
+
+def _read_fraction(match: re.Match[str], language: Language) -> str:
+    over = _OVER.get(language.code, "/")
+    return f"{_read_term(match[1], language)} {over} {_read_term(match[2], language)}"
+
+
+def _read_root(match: re.Match[str], language: Language) -> str:
+    return f"{language.signs.get('√', '√')} {_read_term(match[1], language)}"
+
+
+def _read_term(text: str, language: Language) -> str:
+    """Return a short term of a formula in words."""
+    return " ".join(filter(None, (_read_piece(piece, language) for piece in _PIECE.findall(text))))
+
+
+def _read_tex_sign(match: re.Match[str], language: Language) -> str | None:
+    return language.signs.get(_TEX_SIGNS[match[1]])
+
+
+def _read_fiscal_year(match: re.Match[str], language: Language) -> str:
+    year = match[1]
+    return f"fiscal year {year_words(int(year), language) if len(year) > 2 else number_words(year, language)}"
+
+
+RULES: tuple[Rule, ...] = (
+    rule(r"FY[ ]?((?:20)?\d\d)(?!\w)", _read_fiscal_year, "en"),
+    rule(r"[A-Za-z]:\\(?:[\w.-]+\\){0,12}[\w.-]*\w", _read_path),
+    rule(
+        r"(?=[\da-fA-F:]{2,39}::|(?:[\da-fA-F]{1,4}:){7}[\da-fA-F])[\da-fA-F]{1,4}"
+        r"(?:::?[\da-fA-F]{1,4}){1,7}(?![\w:])",
+        _read_ipv6,
+    ),
+    rule(
+        rf"(?=[^\s\d]{{0,40}}\d)(?=[\w-]{{1,40}}[{_SIGNS}][\w{_SIGNS}])[\w{_SIGNS}-]{{1,40}}[^\W_]",
+        _read_password,
+    ),
+)
+"""Rules for what begins with a letter or a figure."""
+SIGN_RULES: tuple[Rule, ...] = (
+    rule(r"(?<![\w/.<])~?(?:/[\w.-]*\w){2,12}(?![\w/])(?<=[A-Za-z\d])", _read_path),
+    rule(r"\\[dt]?frac\{([\w ]{1,24})\}\{([\w ]{1,24})\}", _read_fraction),
+    rule(r"\\sqrt\{([\w ]{1,24})\}", _read_root),
+    rule(rf"\\({'|'.join(sorted(_TEX_SIGNS, key=len, reverse=True))})(?![A-Za-z])", _read_tex_sign),
+)
+"""Rules for what begins with another sign."""
+DOT_RULES: tuple[Rule, ...] = (
+    rule(r"(?<![\w.])\.(?=(?:NET|Net)\b)", lambda _, language: language.signs.get(".")),
+)
+"""Rules for what begins with a full stop."""
