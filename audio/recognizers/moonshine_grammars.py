@@ -21,6 +21,10 @@ NUMBERS = (
     *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
     *("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"),
 )
+LONE_NUMBERS = tuple(word for word in NUMBERS if word != "oh")
+"""Number words that may be a whole answer. "Oh" is a digit beside others only: alone it is a misheard "four",
+or no number.
+"""
 _REPEATS = ("double", "triple")
 _SIGNS = ("dot", "at", "dash", "hyphen", "underscore", "plus")
 _ALPHABET = """
@@ -120,7 +124,7 @@ def digits_grammar(vocabulary: Sequence[bytes]) -> Grammar:
 
 def digit_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     """Return the grammar of a single word that names a number, such as "five", or a digit."""
-    return _grammar((*NUMBERS, *string.digits), (), vocabulary, one=True)
+    return _grammar((*LONE_NUMBERS, *string.digits), (), vocabulary, one=True)
 
 
 def spelling_grammar(vocabulary: Sequence[bytes]) -> Grammar:

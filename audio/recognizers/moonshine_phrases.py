@@ -15,7 +15,7 @@ from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_
 from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.near_phrases import NearPhrases
 from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
-from audio.recognizers.moonshine_grammars import NUMBERS
+from audio.recognizers.moonshine_grammars import LONE_NUMBERS, NUMBERS
 
 _JOINING = ("and", "or", "but", "so", "because", "if")
 _STOPS = (".", "?", "!")
@@ -119,7 +119,8 @@ class PhraseBook:
 
     def _with_numbers(self, expected: Expected | None, most: float) -> Expected:
         """Return `expected` plus number words, which count as names; at most `most` of them in a text."""
-        words = (word for number in NUMBERS for word in (number, number.capitalize()))
+        numbers = LONE_NUMBERS if most == 1 else NUMBERS
+        words = (word for number in numbers for word in (number, number.capitalize()))
         said = {tuple(tokens_of(word, self._numbers)) for word in words}
         expected = expected or Expected(self._weight)
         names = expected.names or Names({}, self._insides)

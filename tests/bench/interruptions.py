@@ -22,13 +22,14 @@ from rich.table import Table
 from yielding.material import Caller, Over, interruptions, noises, read_callers
 from yielding.resumptions import Resumed, go_on, print_resumed
 from yielding.speakerphone import EchoSuppressor, Speakerphone, Telephone
+from yielding.spoken_answers import SpokenAnswers, speak_answers
 from yielding.spoken_over import SpokenOver, Turn, speak_over
 
 from audio.pcm import Samples
 from voiceagent.bench.material import Material
 from voiceagent.bench.options import add_measurement
 from voiceagent.bench.people.conditions import Condition, parse_conditions
-from voiceagent.bench.people.offline import DECODING_S, quick_services
+from voiceagent.bench.people.offline import DECODING_S, RESPONSE, quick_services
 from voiceagent.bench.people.options import add_conditions
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.speech import BACKCHANNELS
@@ -36,7 +37,7 @@ from voiceagent.cli.main import run_command
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo import MATERIAL
-from voiceagent.server.engine_building import build_engines, build_recognizer_alone
+from voiceagent.server.engine_building import build_engines, build_recognizer_alone, build_synthesizer
 from voiceagent.server.startup import started
 from voiceagent.session.services import Services
 from voiceagent.telemetry.log import configure_log
@@ -63,7 +64,8 @@ class Plan:
     spoken by the synthesizer of `voice`, which also speaks the backchannels. interruptions, noises: numbers
     of each. calls: concurrent ones. telephone: the callers'; None for handsets. resumed: callers who continue
     just after their turn was ended. seed: of all random choices. conditions: applied to the callers' audio.
-    by_sound: use a virtual clock, with an LLM and a voice that take no time, instead of real time.
+    by_sound: use a virtual clock, with an LLM and a voice that take no time, instead of real time. Its
+    answers are spoken before, by the configured voice: an echo canceller treats a tone otherwise.
     """
 
     material: Material
@@ -189,8 +191,9 @@ def bench_interruptions(config: Config, plan: Plan, as_json: bool) -> None:
     config = config.model_copy(update={"agent": config.agent.model_copy(update={"greeting": ""})})
     material = read_callers(plan.voice or config, plan.material, plan.recordings, plan.conditions)
     callers, hums = uvloop.run(material)
-    yielding = _run(plan, _measure(config, plan, callers, hums))
-    resumed = _run(plan, _measure_resumed(config, plan, callers)) if plan.resumed else None
+    voice = uvloop.run(_speak_answers(config, plan.material.speech())) if plan.by_sound else None
+    yielding = _run(plan, _measure(config, plan, callers, hums, voice))
+    resumed = _run(plan, _measure_resumed(config, plan, callers, voice)) if plan.resumed else None
     if as_json:
         print(json.dumps(_as_json(yielding) | ({"resumed": asdict(resumed)} if resumed else {}), indent=2))
     else:
@@ -200,12 +203,16 @@ def bench_interruptions(config: Config, plan: Plan, as_json: bool) -> None:
 
 
 async def _measure(
-    config: Config, plan: Plan, callers: Sequence[Caller], hums: Sequence[Recording]
+    config: Config,
+    plan: Plan,
+    callers: Sequence[Caller],
+    hums: Sequence[Recording],
+    voice: SpokenAnswers | None,
 ) -> Yielding:
     random, yielding = Random(plan.seed), Yielding()
     voices = interruptions(callers, plan.interruptions, random)
     sounds = noises(callers, hums, plan.noises, random)
-    async with _services(config, plan) as services:
+    async with _services(config, voice) as services:
         says, phone = plan.material.speech(), plan.telephone
         undisturbed = await _hear_out(services, says)
         length_s = len(undisturbed) * FRAME_S
@@ -219,21 +226,25 @@ async def _measure(
             turn = Turn(one.before, says)
             return await speak_over(services, one.sound, at_s, length_s + PATIENCE_S, phone, turn)
 
-        async def voice(one: Over) -> None:
+        async def interruption(one: Over) -> None:
             yielding.add_voice(one.name, await speak(one), undisturbed)
 
         async def noise(one: Over) -> None:
             yielding.add_noise(one.name, await speak(one), undisturbed)
 
-        await _one_by_one([(voice, one) for one in voices] + [(noise, one) for one in sounds], plan.calls)
+        await _one_by_one(
+            [(interruption, one) for one in voices] + [(noise, one) for one in sounds], plan.calls
+        )
     return yielding
 
 
-async def _measure_resumed(config: Config, plan: Plan, callers: Sequence[Caller]) -> Resumed:
+async def _measure_resumed(
+    config: Config, plan: Plan, callers: Sequence[Caller], voice: SpokenAnswers | None
+) -> Resumed:
     """Have each caller speak one recording and continue with the next."""
     random, resumed = Random(plan.seed), Resumed()
     voices = [Recording(one.name, one.sound) for one in random.choices(callers, k=plan.resumed + 1)]
-    async with _services(config, plan) as services:
+    async with _services(config, voice) as services:
 
         async def both(number: int) -> None:
             await go_on(services, voices[number], voices[number + 1], random, resumed)
@@ -243,16 +254,24 @@ async def _measure_resumed(config: Config, plan: Plan, callers: Sequence[Caller]
 
 
 @asynccontextmanager
-async def _services(config: Config, plan: Plan) -> AsyncIterator[Services]:
-    """Yield the services of the configuration; with a virtual clock, with an LLM and a voice that
-    take no time.
-    """
-    if not plan.by_sound:
+async def _services(config: Config, voice: SpokenAnswers | None) -> AsyncIterator[Services]:
+    """Yield the services of the configuration. voice: for a virtual clock, with an LLM that takes no time."""
+    if voice is None:
         async with started(config, build_engines(config), Metrics()) as (services, _):
             yield services
         return
-    async with quick_services(config, build_recognizer_alone(config)) as quick:
+    async with quick_services(config, build_recognizer_alone(config), voice=voice) as quick:
         yield quick
+
+
+async def _speak_answers(config: Config, says: str) -> SpokenAnswers:
+    """Return the configured voice, with the answers of these calls. Raises ConfigError, SynthesizerError."""
+    synthesizer = build_synthesizer(config, Metrics())
+    await synthesizer.start()
+    try:
+        return await speak_answers(synthesizer, (says, RESPONSE))
+    finally:
+        await synthesizer.close()
 
 
 def _run(plan: Plan, main: Coroutine[Any, Any, _Of]) -> _Of:

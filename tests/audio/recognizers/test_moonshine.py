@@ -28,7 +28,7 @@ from audio.recognizers.decoding.growing_window import last_pause
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
-from audio.recognizers.moonshine_grammars import names_domain
+from audio.recognizers.moonshine_grammars import digit_grammar, digits_grammar, names_domain
 from audio.recognizers.moonshine_model import LoadedModel, Transcription, Utterance, model_files
 from audio.recognizers.moonshine_phrases import LikelyPhrases, PhraseBook
 from audio.resample import resample
@@ -329,6 +329,21 @@ async def test_who_was_asked_for_a_number_is_heard_to_say_one(number: str) -> No
     decode_one = LoadedModel(None, weight=0.15).open()
     assert decode_one(sound, "", Event())[0].text != number
     assert decode_one(sound, "", Event(), Flush(number=True))[0].text == number
+
+
+def test_oh_is_a_digit_beside_others_only(model: LoadedModel) -> None:
+    oh = [*tokens_of("oh", numbers_of(model.vocabulary)), END]
+    assert not digit_grammar(model.vocabulary).allows(oh)
+    assert digits_grammar(model.vocabulary).allows(oh)
+
+
+def test_a_number_of_one_word_is_not_expected_to_be_oh(model: LoadedModel) -> None:
+    numbers = numbers_of(model.vocabulary)
+    oh, four = (tokens_of(word, numbers) for word in ("oh", "four"))
+    likely = model.phrases.of_server
+    assert likely.number.names is not None and likely.numbers.names is not None
+    assert [likely.number.names.tokens_in(one) for one in (oh, four)] == [0, len(four)]
+    assert [likely.numbers.names.tokens_in(one) for one in (oh, four)] == [len(oh), len(four)]
 
 
 @pytest.mark.parametrize(

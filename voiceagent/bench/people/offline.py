@@ -14,7 +14,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, Recognizer
-from audio.synthesizers import Speech
+from audio.synthesizers import Speech, Synthesizer
 from llmcore.engine import Delta, Request, Usage
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.bench.people.material import Clip
@@ -128,10 +128,13 @@ async def _run(
 
 @asynccontextmanager
 async def quick_services(
-    config: Config, recognizer: Recognizer, answer_s: float = 0.0
+    config: Config, recognizer: Recognizer, answer_s: float = 0.0, voice: Synthesizer | None = None
 ) -> AsyncIterator[Services]:
-    """Yield the services of a server whose LLM and synthesizer answer after `answer_s`, in virtual time."""
-    engines = Engines(recognizer, QuickLlm(answer_s), QuickSynthesizer())
+    """Yield the services of a server whose LLM answers after `answer_s`, in virtual time.
+
+    voice: its synthesizer, by default a tone.
+    """
+    engines = Engines(recognizer, QuickLlm(answer_s), voice or QuickSynthesizer())
     await engines.start()
     try:
         yield await compose(config, engines, Metrics(), LoadShedder(), asyncio.get_running_loop().time)
