@@ -1,4 +1,4 @@
-"""Sounds to play beside speech: audio files, and built-in ones that are generated."""
+"""Background sounds: audio files, and built-in ones that are generated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixer of sounds beside the agent's speech: music on hold, room tone, typing.
+"""Mixer of background sounds: music on hold, room tone, typing.
 
 Under speech the sounds are ducked. Speech is never changed: where the sum would exceed full scale, the sounds
 of that frame are lowered.

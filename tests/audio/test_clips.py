@@ -1,4 +1,4 @@
-"""Sounds beside speech: built-in ones are generated, others are files."""
+"""Background sounds: built-in ones are generated, others are files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sounds beside speech: never above full scale, ducked under speech, and nothing where there are none."""
+"""Background sounds: never above full scale, ducked under speech, and nothing where there are none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sounds beside the agent's speech: `AgentCall.background`."""
+"""Background sounds: `AgentCall.background`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from voiceagent.session.agent import AgentSession
 
 
 class BackgroundSound:
-    """A sound beside speech, see `AgentCall.background`. It begins when it is created."""
+    """A background sound, see `AgentCall.background`. It begins when it is created."""
 
     def __init__(
         self,

@@ -204,7 +204,7 @@ class AgentCall:
             self._do(self._post, ReplyRequested(join_surrogates(guidance)))
 
     def background(self, sound: str | Path, *, volume_db: float = 0.0) -> BackgroundSound:
-        """Play a sound beside speech, again and again, until it is stopped or the call ends:
+        """Play a background sound, again and again, until it is stopped or the call ends:
 
             with self.call.background("hold"):
                 order = await self.find_order()

@@ -235,6 +235,8 @@ def _stages(report: TurnReport) -> Table:
 
 def _outcome(report: TurnReport) -> str:
     words: list[str] = [report.outcome]
+    if report.wait_us is None and any(stage.name == "endpointing" for stage in report.stages):
+        words.append("it had no audio")  # it called a tool: the next response is what the caller waited for
     if report.hidden_us:
         words.append(f"{report.hidden_s * 1000:.0f} ms of the response were made before the turn was decided")
     return "; ".join(words)

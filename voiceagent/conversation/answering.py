@@ -249,7 +249,7 @@ class Answering:
         if attempts + spared >= self._policy.now.preemptive_attempts:
             return dropped
         self._turn_attempts = (turn.item_id, attempts + 1)
-        answer = self._reports.joined(ev.ResponseRequested())
+        answer = self._reports.add_to(ev.ResponseRequested())
         return dropped + self._start(answer, settings, turn, preemptive=True)
 
     def start_next(self, settings: CallSettings) -> list[Command]:
@@ -281,7 +281,7 @@ class Answering:
             return self._speak_report(words, settings)
         if self._reports.pending and not (self._queue.answer_due or requested):
             dropped = self._responses.cancel_preemptive()
-            return dropped + self._tell_report(self._start(self._reports.alone(), settings))
+            return dropped + self._on_report_started(self._start(self._reports.own_request(), settings))
         return self._start_answer(turn, settings)
 
     def _speak_review(self, settings: CallSettings) -> list[Command]:
@@ -306,13 +306,13 @@ class Answering:
     def _start_answer(self, turn: CallerTurn | None, settings: CallSettings) -> list[Command]:
         requested, self._queue.client_request = self._queue.client_request, None
         results, self._queue.about_results = self._queue.about_results, False
-        wanted = requested or self._reports.joined(self._own_request(results, settings))
+        wanted = requested or self._reports.add_to(self._own_request(results, settings))
         if requested is None and self._queue.answer_due and self._preemptive_fits(turn, wanted, settings):
             self._queue.answer_due = False
             self._results_attempts = 0
             left = self._tools.detach()  # before the release, which may start tools of its own
             released = self._responses.release(settings, turn.acts_after_s if turn else 0.0)
-            return left + self._tell_report(released)
+            return left + self._on_report_started(released)
         cancelled = self._responses.cancel_preemptive()
         if requested is None and not self._queue.answer_due:
             # last of all: the news of a tool must not delay an answer
@@ -320,11 +320,11 @@ class Answering:
             return cancelled + (self._start(wanted, settings, say=update) if update else [])
         started = self._start(wanted, settings, turn, answers=True)
         if requested is None:
-            started = self._tell_report(started)
+            started = self._on_report_started(started)
         return cancelled + started + (self._responses.hold_calls(turn.acts_after_s) if turn else [])
 
-    def _tell_report(self, started: list[Command]) -> list[Command]:
-        """Record that the response which these commands started tells the pending report, if any."""
+    def _on_report_started(self, started: list[Command]) -> list[Command]:
+        """Record that the response of these commands speaks of the pending report, if any."""
         if self._responses.active is not None:
             self._reports.on_started(self._responses.active.response_id)
         return started

@@ -61,7 +61,7 @@ BACKGROUND = "background"
 @dataclass(frozen=True, slots=True)
 class ResponseStopped:
     """The client was told to drop unplayed audio of a response, of which it has played `played_s` seconds.
-    dropped_s: audio that it dropped, with sounds beside the speech; None if there were no such sounds.
+    dropped_s: audio that it dropped, with background sounds; None if there were no such sounds.
     """
 
     response_id: str

@@ -186,7 +186,7 @@ class AgentSession(Protocol):
         """Post an event of the agent's code."""
 
     def start_sound(self, name: str, volume: float) -> int:
-        """Play a sound beside speech; see `Background.start`."""
+        """Play a background sound; see `Background.start`."""
 
     def stop_sound(self, number: int) -> None:
         """Stop a sound."""

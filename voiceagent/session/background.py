@@ -1,4 +1,4 @@
-"""Sounds beside the agent's speech in one call: mixed under its frames, and sent alone between them."""
+"""Background sounds in one call: mixed under its frames, and sent alone between them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Playing:
 
 
 class Background:
-    """Sounds beside speech. Without any, frames pass unchanged and no timer runs.
+    """Background sounds. Without any, frames pass unchanged and no timer runs.
 
     send: sends a frame without speech, with its rate in Hz. log: of the call. can_play: False for clients
     that play speech only; nothing is sounded there.

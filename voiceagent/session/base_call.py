@@ -64,7 +64,6 @@ class BaseCall(ABC):
     _conversation: CallState
     _monitor: CallMonitor
     background: Background
-    """Sounds beside the agent's speech."""
     _speaker: Speaker
     takes_turns: ClassVar[bool] = True
     """False if another server decides about turns."""
@@ -140,7 +139,7 @@ class BaseCall(ABC):
             self._log.warning("connection_stalled", for_s=round(late_s, 1), reason=STALL_REASON)
 
     def pause_output(self, paused: bool) -> None:
-        """Send none of the agent's audio, or go on with it. Sounds beside speech go on."""
+        """Send none of the agent's audio, or go on with it. Background sounds go on."""
         if not self._closed:
             self._speaker.pause(paused)
 
@@ -163,7 +162,7 @@ class BaseCall(ABC):
         return False
 
     def start_sound(self, name: str, volume: float) -> int:
-        """Play a sound beside speech. Return its number."""
+        """Play a background sound. Return its number."""
         return self.background.start(name, volume)
 
     def stop_sound(self, number: int) -> None:
@@ -230,7 +229,7 @@ class BaseCall(ABC):
 
     @property
     def background_sounds(self) -> Sequence[str]:
-        """Names of the sounds beside speech that the agent plays."""
+        """Names of the background sounds that play now."""
         return self.background.sounds
 
     def use_line(self, line: Line | None) -> None:

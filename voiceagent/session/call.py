@@ -89,7 +89,7 @@ class Call(ControlledCall, Protocol):
 
     @property
     def background_sounds(self) -> Sequence[str]:
-        """Names of the sounds beside speech that the agent plays."""
+        """Names of the background sounds that play now."""
 
     def join_trace(self, traceparent: str) -> None:
         """Make the call part of its caller's trace. Call before `begin`.
@@ -144,7 +144,7 @@ class Client(Notified, Protocol):
     A client that does not read fills the transport's bounded queue; the transport then ends the call.
 
     A client whose protocol has no audio outside of responses says so by an attribute `only_speech`, which is
-    True: it gets no sounds beside speech (see `plays_sounds`).
+    True: it gets no background sounds (see `plays_sounds`).
     """
 
     def play(self, response_id: str, frame: Samples) -> None:

@@ -87,7 +87,7 @@ class CommandExecutor:
         self._configure_speaking(settings)
 
     def _output(self, services: Services) -> tuple[Background, Speaker, BackchannelPlayer]:
-        """Return the sounds beside speech, the speaker of responses, and the player of backchannels."""
+        """Return the background sounds, the speaker of responses, and the player of backchannels."""
         client, speaking = self._client, services.speaking
         output = FrameOutput(self.listener, client, self._publisher)
         background = Background(output.play_background, speaking, self._log, plays_sounds(client))

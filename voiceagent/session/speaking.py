@@ -31,8 +31,8 @@ class Speaker:
     Frames of 20 ms are sent `lead_s` ahead of real time; longer ones earlier by the difference, so that
     the event loop may be as late for them.
 
-    first_frame: called with the response's id and the time when its first frame is sent. background: sounds
-    beside the speech, shared by all speakers of the call.
+    first_frame: called with the response's id and the time when its first frame is sent. background: the
+    call's background sounds, shared by all its speakers.
     """
 
     def __init__(

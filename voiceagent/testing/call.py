@@ -162,7 +162,7 @@ class TestCall:
 
     @property
     def sounds(self) -> tuple[str, ...]:
-        """The sounds that the agent plays now beside speech, in the order in which they began."""
+        """The background sounds that play now, in the order in which they began."""
         return self._call.session.background.sounds
 
     def model_will(self, *steps: Step) -> None:

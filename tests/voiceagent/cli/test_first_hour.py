@@ -57,7 +57,7 @@ async def test_an_answer_is_waited_for_until_the_tools_that_it_needs_have_given_
     result = {"id": "item_3", "type": "function_call_output", "call_id": "call_1", "output": "table 4" * 100}
 
     whole = {"turn_id": "item_1", "outcome": "completed", "budget_ms": 1234, "over_budget": []}
-    stage = {"name": "request", "ms": 1.0, "budget_ms": 10}
+    stage = {"name": "endpointing", "ms": 1.0, "budget_ms": 10}
     latency = {"type": "voiceagent.latency", "stages": [stage], **whole}
 
     def spoken(number: int, text: str) -> list[dict[str, object]]:
@@ -84,6 +84,7 @@ async def test_an_answer_is_waited_for_until_the_tools_that_it_needs_have_given_
     assert printed.count("table 4") < 50, "a long result is not printed whole"
     assert "understood" not in printed, "what is typed is not heard"
     assert "1234" in printed, "the budget is the server's"
+    assert "completed; it had no audio" in printed, "the table above the answer's is that of the tool's call"
 
 
 async def test_a_running_server_is_called_by_voice(

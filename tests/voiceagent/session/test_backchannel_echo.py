@@ -94,7 +94,7 @@ class Caller(FakeClient):
 
 def talk_to(mouth: PreparedVoice, cancel: bool, use: str = "all", sound: str = "") -> Caller:
     """The caller talks and stops in the middle of a sentence. With cancellation after a greeting, by which
-    the canceller learns the echo. sound: played beside speech.
+    the canceller learns the echo. sound: played in the background.
     """
 
     async def talked() -> Caller:

@@ -1,4 +1,4 @@
-"""Sounds beside speech in a call: they fill what speech leaves free, and cost calls without them nothing."""
+"""Background sounds in a call: they fill what speech leaves free, and cost calls without them nothing."""
 
 from __future__ import annotations
 

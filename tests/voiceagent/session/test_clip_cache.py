@@ -1,4 +1,4 @@
-"""Sounds beside speech are kept for all calls of a process, within a size."""
+"""Background sounds are kept for all calls of a process, within a size."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Placement:
 
     def stopped(self, response_id: str, played_s: float, dropped_s: float | None = None) -> None:
         """Remove the audio of the response after `played_s` seconds, which was dropped; or the last
-        `dropped_s`, if sounds beside the speech were sent.
+        `dropped_s`, if background sounds were sent.
         """
         self._agent.cut(response_id, played_s, self._taken, dropped_s)
 

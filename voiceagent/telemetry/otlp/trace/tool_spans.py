@@ -28,9 +28,12 @@ class ToolSpans:
         self._spans = spans
         self._content = content
         self._running: dict[str, _Running] = {}
+        self._ended: set[str] = set()
 
     def begin(self, call: ToolCall, parent_key: str, now_us: int) -> None:
         """Start the span of a tool call. parent_key: key of the parent span."""
+        if call.call_id in self._ended:  # a model may repeat an id, and span ids follow from it
+            return
         self._running[call.call_id] = _Running(call, parent_key, now_us)
         if len(self._running) > MAX_TOOLS:
             self.end(next(iter(self._running)), "unanswered", "", now_us)
@@ -40,6 +43,7 @@ class ToolSpans:
         running = self._running.pop(call_id, None)
         if running is None:
             return
+        self._ended.add(call_id)
         call = running.call
         attributes = tool_attributes(call.name, call_id) | {"voiceagent.tool.outcome": outcome}
         if self._content:

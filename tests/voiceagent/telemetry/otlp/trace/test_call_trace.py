@@ -239,6 +239,11 @@ def test_the_header_of_a_response_names_its_span():
     assert place.span_id == traced.of("chat")[0].span_id
 
 
+def test_a_call_id_that_the_model_repeats_has_one_span():
+    repeated = [("respond", 9), ("tool", 0), ("output", 9)]
+    assert len(TracedWorld(run(call_settings(), repeated)).of("execute_tool")) == 1
+
+
 @settings(max_examples=200)
 @given(CALLS, SCRIPTS)
 def test_whatever_happens_the_spans_are_one_tree(call, script):
