@@ -1,9 +1,8 @@
 """English greetings with which calls are answered: kind, length in seconds, words as a recognizer gives them.
 
 KNOWN were used to write the policy, and LOOKED_AT to widen it, with lengths of 2.7 words a second. HELD_BACK
-and LATER were written before the policy ran on them, and it was not changed for them afterwards. HEARD are
-greetings of DRAWN and UNSEEN in synthetic voices, as the demo's recognizer heard them by telephone. From all
-of these, from DRAWN and from UNSEEN the weights of `greeting_odds` are learned; LAST had no part in them.
+and LATER were written before the policy ran on them, and it was not changed for them afterwards. From all of
+these and from DRAWN the weights of `greeting_odds` are learned; UNSEEN and LAST had no part in them.
 """
 
 from __future__ import annotations
@@ -161,7 +160,6 @@ LOOKED_AT = tuple(_read(Path(__file__).with_name("greetings_looked_at.tsv")))
 LATER = tuple(_read(Path(__file__).with_name("greetings_later.tsv")))
 DRAWN = tuple(_read(Path(__file__).with_name("greetings_drawn.tsv")))
 UNSEEN = tuple(_read(Path(__file__).with_name("greetings_unseen.tsv")))
-HEARD = tuple(_read(Path(__file__).with_name("greetings_heard.tsv")))
 LAST = tuple(_read(Path(__file__).with_name("greetings_last.tsv")))
 
 HELD_BACK: tuple[Row, ...] = (
