@@ -3,11 +3,12 @@
 python tests/bench/who_answered.py ENGINE=VOICE... [--greetings=FILE] [--every=2] [--pause=0.7] [--room=0.4]
 
 ENGINE=VOICE is as for `captured_values.py`. The greetings are `tests/support/greetings_later.tsv` or another
-file of its form, one in `--every` of them, each in the next of the voices, at 8 kHz in mu-law, at the pace of
-real time. Printed are the greetings that were taken for another kind, how many were right, and how long after
-the greeting's end a person was known. With `--pause`, in seconds, only machines with two sentences or more
-are heard, and pause for so long between these: synthetic voices pause more briefly than recordings may. With
-`--room`, in seconds of reverberation, every second greeting is said in a room; its end is the voice's.
+file of its form, one in `--every` of them, each in the next of the voices, at 8 kHz in mu-law. The calls run
+in virtual time, in which each decoding takes `DECODING_S`, so that other programs change no result. Printed
+are the greetings that were taken for another kind, how many were right, and how long after the greeting's
+end a person was known. With `--pause`, in seconds, only machines with two sentences or more are heard, and
+pause for so long between these: synthetic voices pause more briefly than recordings may. With `--room`, in
+seconds of reverberation, every second greeting is said in a room; its end is the voice's.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from audio.synthesizers import Synthesizer, speak_with
 from audio.synthesizers.voices import USUAL_SETTINGS
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.bench.people.conditions import in_a_room
+from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config import default_config
 from voiceagent.config.tables import load
 from voiceagent.conversation import events as ev
@@ -53,6 +55,7 @@ RATE_HZ = 8_000
 FRAME = 160
 BEFORE_S, AFTER_S = 0.5, 4.0
 MAX_WAIT_S = 1.2
+DECODING_S = 0.1
 ROOM_DB = 3.0
 """Level of the voice over its reverberation: a hand's breadth from a speakerphone."""
 SENTENCE = re.compile(r"(?<=\w[.?!]) ")
@@ -137,23 +140,31 @@ async def decided(services: Services, samples: Samples, voice_s: float) -> tuple
     return kind.result() or "none" if kind.done() else "none", known_s, " ".join(heard)
 
 
-async def main(voices: list[str], greetings: Path, every: int, pause_s: float, room_s: float) -> None:
-    """Print what was wrong, and the counts."""
-    engines = Engines(MoonshineRecognizer(), NoLlm(), SilentSynthesizer())  # type: ignore[arg-type]
-    await engines.recognizer.start()
-    services = await compose(load(default_config()), engines, Metrics(), LoadShedder())
+async def rendered(voices: list[str], rows: list[list[str]], pause_s: float) -> list[Samples]:
+    """Return the greetings, each in the next of the voices."""
     synthesizers = [build(voice) for voice in voices]
     for synthesizer in synthesizers:
         await synthesizer.start()
+    spoken = [
+        await said(voice, words, pause_s)
+        for (_, _, words), voice in zip(rows, cycle(synthesizers), strict=False)
+    ]
+    for synthesizer in synthesizers:
+        await synthesizer.close()
+    return spoken
+
+
+async def measure(voices: list[str], rows: list[list[str]], spoken: list[Samples], room_s: float) -> None:
+    """Print what was wrong, and the counts."""
+    engines = Engines(MoonshineRecognizer(), NoLlm(), SilentSynthesizer())  # type: ignore[arg-type]
+    await engines.recognizer.start()
+    clock = asyncio.get_running_loop().time
+    services = await compose(load(default_config()), engines, Metrics(), LoadShedder(), clock)
     right = person_or_machine = 0
     waits_s: list[float] = []
-    rows = rows_of(greetings)[::every]
-    if pause_s:
-        rows = [row for row in rows if row[0] != "person" and SENTENCE.search(row[2])]
     rooms_s = cycle((0.0, room_s))
-    spoken = zip(rows, cycle(synthesizers), cycle(voices), rooms_s, strict=False)
-    for (kind, _, words), voice, name, reverberation_s in spoken:
-        samples = await said(voice, words, pause_s)
+    heard_in = zip(rows, spoken, cycle(voices), rooms_s, strict=False)
+    for (kind, _, words), samples, name, reverberation_s in heard_in:
         heard = in_room(samples, reverberation_s) if reverberation_s else samples
         found, known_s, words_heard = await decided(services, heard, len(samples) / RATE_HZ)
         right += found == kind
@@ -171,14 +182,14 @@ async def main(voices: list[str], greetings: Path, every: int, pause_s: float, r
             f"{quantiles(waits_s, n=10)[-1]:.2f} s (90 %), {max(waits_s):.2f} s (most); "
             f"{sum(wait_s > MAX_WAIT_S for wait_s in waits_s)} over {MAX_WAIT_S} s"
         )
-    for synthesizer in synthesizers:
-        await synthesizer.close()
     await engines.recognizer.close()
 
 
 if __name__ == "__main__":
     given = [one for one in sys.argv[1:] if not one.startswith("--")]
     options = dict(one.split("=") for one in sys.argv[1:] if one.startswith("--"))
-    file = Path(options.get("--greetings", GREETINGS))
+    chosen = rows_of(Path(options.get("--greetings", GREETINGS)))[:: int(options.get("--every", 1))]
     pause_s, room_s = (float(options.get(name, 0)) for name in ("--pause", "--room"))
-    asyncio.run(main(given, file, int(options.get("--every", 1)), pause_s, room_s))
+    if pause_s:
+        chosen = [row for row in chosen if row[0] != "person" and SENTENCE.search(row[2])]
+    run_virtually(measure(given, chosen, asyncio.run(rendered(given, chosen, pause_s)), room_s), DECODING_S)

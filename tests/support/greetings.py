@@ -2,7 +2,7 @@
 
 KNOWN were used to write the policy, and LOOKED_AT to widen it, with lengths of 2.7 words a second. HELD_BACK
 and LATER were written before the policy ran on them, and it was not changed for them afterwards. From all of
-these and from DRAWN the weights of `greeting_odds` are learned; UNSEEN had no part in them.
+these and from DRAWN the weights of `greeting_odds` are learned; UNSEEN and LAST had no part in them.
 """
 
 from __future__ import annotations
@@ -160,6 +160,7 @@ LOOKED_AT = tuple(_read(Path(__file__).with_name("greetings_looked_at.tsv")))
 LATER = tuple(_read(Path(__file__).with_name("greetings_later.tsv")))
 DRAWN = tuple(_read(Path(__file__).with_name("greetings_drawn.tsv")))
 UNSEEN = tuple(_read(Path(__file__).with_name("greetings_unseen.tsv")))
+LAST = tuple(_read(Path(__file__).with_name("greetings_last.tsv")))
 
 HELD_BACK: tuple[Row, ...] = (
     ("person", 0.9, "Hello, Wilson residence."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from greetings import DRAWN, HELD_BACK, KNOWN, LATER, LOOKED_AT, UNSEEN, Row
+from greetings import DRAWN, HELD_BACK, KNOWN, LAST, LATER, LOOKED_AT, UNSEEN, Row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +34,7 @@ def test_a_known_greeting_is_recognized(kind: AnsweredBy, length_s: float, words
         pytest.param(LATER, 97, 99, id="later"),
         pytest.param(DRAWN, 193, 200, id="drawn"),
         pytest.param(UNSEEN, 182, 198, id="unseen"),
+        pytest.param(LAST, 171, 185, id="last"),
     ],
 )
 def test_greetings_are_recognized_as_often_as_measured(
