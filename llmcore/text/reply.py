@@ -71,8 +71,8 @@ class ReplyParser:
         return [*others, *self.push(delta.text)] if delta.text else others
 
     def _unfinished_call(self, cut: bool) -> list[Delta]:
-        """Return the call of the tool that takes unknown calls if the reply was cut within its only call. That
-        tool needs no arguments, and the caller would hear nothing.
+        """Return the call of the tool that takes unknown calls if the reply was cut within its only call: it
+        needs no arguments, and the caller would hear nothing.
         """
         if not cut or not self._for_unknown or self._called or self._worded or self._thoughts:
             return []
