@@ -10,7 +10,7 @@ from llmcore.engine import Delta, FinishReason, ReplyError, Request, RequestErro
 from llmcore.text.call_arguments import known_name
 from llmcore.text.control_text import ControlText
 from llmcore.text.reply_parts import Part
-from llmcore.text.tool_calls import BARE_JSON, MalformedToolCall, Markup, shown_tools
+from llmcore.text.tool_calls import BARE_JSON, MalformedToolCall, Markup, new_call_id, shown_tools
 
 
 class ReplyParser:
@@ -39,7 +39,7 @@ class ReplyParser:
             doubtful=doubtful,
         )
         self._names = frozenset(tool.name for tool in request.tools)
-        self._called = False
+        self._called = self._worded = False
         self._thoughts = 0
 
     def push(self, text: str) -> list[Delta]:
@@ -59,8 +59,9 @@ class ReplyParser:
         if not apart and self.text.try_pass(delta.text):
             return [delta]
         if delta.finish_reason is not None:
-            held = self._deltas(lambda: self.text.finish(delta.finish_reason == "length"))
-            return [*held, self._last(delta)]
+            cut = delta.finish_reason == "length"
+            held = self._deltas(lambda: self.text.finish(cut))
+            return [*held, *self._unfinished_call(cut), self._last(delta)]
         if delta.tool_calls:
             self._called, delta = True, self._with_known_names(delta)
         self._thoughts += delta.pieces if delta.thought else 0
@@ -68,6 +69,15 @@ class ReplyParser:
         if others:  # words before separate thoughts or calls are no unopened thought
             others = [*self.release(), *others]
         return [*others, *self.push(delta.text)] if delta.text else others
+
+    def _unfinished_call(self, cut: bool) -> list[Delta]:
+        """Return the call of the tool that takes unknown calls if the reply was cut within its only call: it
+        needs no arguments, and the caller would hear nothing.
+        """
+        if not cut or not self._for_unknown or self._called or self._worded or self._thoughts:
+            return []
+        self._called = True
+        return [Delta(tool_calls=(ToolCall(new_call_id(), self._for_unknown, "{}"),))]
 
     def _with_known_names(self, delta: Delta) -> Delta:
         calls = (replace(call, name=known_name(call.name, self._names)) for call in delta.tool_calls)
@@ -105,6 +115,7 @@ class ReplyParser:
 
     def _delta(self, part: Part) -> Delta:
         self._called = self._called or bool(part.calls)
+        self._worded = self._worded or bool(part.words.strip())
         self._thoughts += bool(part.thought)
         return Delta(part.words, tuple(map(self._offered, part.calls)), thought=part.thought)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from itertools import count
 
 from voiceagent.engines.own import Delta, Request, ToolCall, Usage
@@ -43,3 +44,16 @@ class LiveLlm:
 
     async def prefill(self, request: Request) -> None:
         """Do nothing: there is no cache."""
+
+
+class SpeechlessLlm(LiveLlm):
+    """Stand-in for a small model that delegates by an invented tool, and has no words for results."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Call a tool that is not offered for a turn of the caller; reply to guidance with nothing."""
+        if request.messages[-1].role == "system":
+            yield Delta(finish_reason="stop", usage=Usage(10, 0, 5))
+            return
+        async for delta in super().generate(request):
+            calls = tuple(replace(call, name="forecast") for call in delta.tool_calls)
+            yield replace(delta, tool_calls=calls)

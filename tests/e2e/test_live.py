@@ -106,6 +106,16 @@ async def test_client_that_answers_late_is_bridged_and_its_answer_is_told(tmp_pa
         assert caller.transcript("output") == "One moment. It says sunny."
 
 
+async def test_model_without_words_delegates_and_its_caller_hears_the_result_as_it_is(tmp_path: Path) -> None:
+    async with speaking(tmp_path, "live_engine:SpeechlessLlm") as caller:
+        created = await caller.until("session.delegation.created")
+        append = caller.connection.session.commentary.append
+        await append(content="It is sunny, 21 degrees.", delegation_id=created["delegation"]["id"])
+        await caller.until_said("It is sunny, 21 degrees.")
+        assert "Sorry" not in caller.transcript("output")
+        assert "forecast" not in caller.transcript("output")
+
+
 async def test_client_with_a_wrong_id_and_two_answers_loses_neither(tmp_path: Path) -> None:
     async with speaking(tmp_path) as caller:
         created = await caller.until("session.delegation.created")

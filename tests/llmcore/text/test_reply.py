@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llmcore.engine import Delta, Message, Request, Tool, ToolCall, Usage
+from llmcore.engine import Delta, FinishReason, Message, Request, Tool, ToolCall, Usage
 from llmcore.text.reply import ReplyParser
 
 CALL = ToolCall("c1", "look", "{}")
@@ -47,11 +47,11 @@ INVENTED = {
 }
 
 
-def called(text: str, *tools: Tool) -> tuple[str, list[tuple[str, str]]]:
+def called(text: str, *tools: Tool, reason: FinishReason = "stop") -> tuple[str, list[tuple[str, str]]]:
     """Return the words and the calls of a reply that comes character by character."""
     parser = ReplyParser(Request((Message("user", "Book it."),), tools))
     deltas = [delta for character in text for delta in parser.push(character)]
-    deltas += parser.finish("stop", Usage())
+    deltas += parser.finish(reason, Usage())
     calls = [(call.name, call.arguments) for delta in deltas for call in delta.tool_calls]
     return "".join(delta.text for delta in deltas).strip(), calls
 
@@ -80,3 +80,16 @@ def test_json_that_is_no_call_stays_words(words: str) -> None:
 @pytest.mark.parametrize("written", [INVENTED["bare"], INVENTED["without arguments"]])
 def test_without_such_a_tool_json_of_another_name_stays_words(written: str) -> None:
     assert called(written, Tool("look", "")) == (written, [])
+
+
+@pytest.mark.parametrize("written", INVENTED.values(), ids=INVENTED.keys())
+def test_call_that_the_token_limit_cuts_is_handed_on_all_the_same(written: str) -> None:
+    half = written[: written.index("arguments")]
+    assert called(half, HANDS_ON, reason="length") == ("", [("delegate", "{}")])
+    assert called(half, Tool("look", ""), reason="length")[1] == []
+
+
+@pytest.mark.parametrize("written", ["I am", 'Let me see. {"name": "bookTable", "argum'])
+def test_words_that_the_token_limit_cuts_hand_nothing_on(written: str) -> None:
+    words, calls = called(written, HANDS_ON, reason="length")
+    assert (words[:2], calls) == (written[:2], [])

@@ -39,6 +39,7 @@ from voiceagent.transports.realtime.protocol.errors import RequestError
 USAGE_S = 30.0
 """Interval of `session.usage.updated`."""
 CLOSED = "the client closed the session"
+HUNG_UP = "the session was hung up by its id"
 _APPENDS = append_heads(wire.AUDIO_APPEND)
 _APPENDED_FILES = tuple(f"{append}{head}" for append in _APPENDS for head in FILE_HEADS)
 _THINKING = "[For your information, not to be read out: {}]"
@@ -176,9 +177,10 @@ class LiveCall:
         """Send the session in force to a new sideband."""
         sideband.put(to_json(self._client.encoder.event("session.started", session=self._session)))
 
-    def end(self) -> None:
-        """End the session at the client's request."""
-        self._end(Ending(CLOSED, "caller_hung_up", 1000))
+    def end(self, by_id: bool = False) -> None:
+        """End the session at the client's request. by_id: the request names it, over HTTP."""
+        ending = Ending(HUNG_UP, "hung_up_by_id", 1000) if by_id else Ending(CLOSED, "caller_hung_up", 1000)
+        self._end(ending)
 
     def _carry_out(self, event: wire.ClientEvent) -> None:
         match event:

@@ -123,5 +123,5 @@ class LiveSessions:
         session = self._sessions.get(asked.call_id)
         if session is None or not self._admission.may_control(asked):
             return False
-        session.end()
+        session.end(by_id=True)
         return True

@@ -14,6 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from voiceagent.conversation import notifications as notify
+from voiceagent.transports.live.call import HUNG_UP
 
 pytestmark = pytest.mark.timeout(30)
 FRAME = np.full(480, 7, np.int16)
@@ -98,6 +99,10 @@ async def test_hangup_closes_the_session() -> None:
         url = server.url.replace("ws", "http", 1)
         assert (await http.post(f"{url}/{server.call.call_id}/hangup")).status_code == 200
         assert (await socket.receive())["reason"] == "close_requested"
+        with pytest.raises(ConnectionClosed) as closed:
+            await socket.receive()
+        assert closed.value.rcvd is not None
+        assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1000, HUNG_UP)
         assert (await http.post(f"{url}/live_0/hangup")).status_code == 404
 
 
