@@ -1,8 +1,9 @@
 """A phone line: the caller's number, office hours, and a transfer to a colleague. `phone.toml` serves it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from voiceagent.agents import Agent, tool
+from voiceagent.agents import Agent, Said, tool
 
 
 class Office(Agent):
@@ -27,7 +28,7 @@ class Office(Agent):
         """Connect the caller to a colleague. Say so first, in the same answer."""
         await self.call.transfer("reception")
 
-    async def on_call_ended(self, transcript: list) -> None:
+    async def on_call_ended(self, transcript: Sequence[Said]) -> None:
         """Print the transcript; an application would store it."""
         for said in transcript:
             print(f"{said.role}: {said.text}")

@@ -24,7 +24,8 @@ sys.path.insert(0, str(ROOT))  # for the agents of `eval_faults`, in the process
 from voiceagent.evals.comparison import Change, compare  # noqa: E402
 from voiceagent.evals.exact_tests import ALPHA  # noqa: E402
 from voiceagent.evals.results import Results, Run, read_results  # noqa: E402
-from voiceagent.evals.runs import Plan, make_runs  # noqa: E402
+from voiceagent.evals.run_processes import make_runs  # noqa: E402
+from voiceagent.evals.runs import Plan  # noqa: E402
 from voiceagent.scores.statistics import wilson  # noqa: E402
 
 SCENARIOS = ROOT / "voiceagent/demo/evals"

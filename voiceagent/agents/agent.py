@@ -32,7 +32,7 @@ class Agent:
         voice: A voice of the synthesizer, or a name in its table `voices`; None for the one in use.
     """
 
-    instructions: str = ""
+    instructions: str | Callable[[], str] = ""
     greeting: str = ""
     voice: str | None = None
     leave_message: str = ""

@@ -29,7 +29,7 @@ class FrontDesk(Agent):
         self.booked: list[str] = []
         self._random = Random()
 
-    def instructions(self) -> str:  # type: ignore[override]  # a method in place of a text
+    def instructions(self) -> str:
         """Return the page of the hotel."""
         return system_prompt()
 
