@@ -135,22 +135,19 @@ def _check(plan: Plan, min_rate: float) -> None:
 
 
 def _check_tools(config: Config, folder: Path, scenarios: Sequence[Scenario]) -> None:
-    """Raise ConfigError for the name of a forbidden tool that no agent has: the check would always hold."""
-    forbidden = [
-        (scenario.name, key, name)
-        for scenario in scenarios
-        for key, names in scenario.file.expect.forbidden_tools().items()
-        for name in names
-    ]
+    """Raise ConfigError for a forbidden tool or argument that no agent has: the check would always hold."""
+    forbidden = [(one.name, *found) for one in scenarios for found in one.file.expect.forbidden_tools()]
     if not forbidden:
         return
     known = known_tools(config.agent, config.instructions(), config.source)
-    for scenario_name, key, name in forbidden:
-        if name not in known:
-            message = (
-                f"no agent has this tool; allowed: {', '.join(sorted(known)) or 'none, as there are none'}"
-            )
-            raise problem(folder / scenario_name, key, name, message)
+    for scenario, key, tool, arguments in forbidden:
+        if tool not in known:
+            allowed = ", ".join(sorted(known)) or "none, as no agent has a tool"
+            raise problem(folder / scenario, key, tool, f"no agent has this tool; allowed: {allowed}")
+        if unknown := arguments - known[tool]:
+            allowed = ", ".join(sorted(known[tool])) or "none"
+            message = f"{tool} has no such argument; allowed: {allowed}"
+            raise problem(folder / scenario, f"{key}.arguments", min(unknown), message)
 
 
 def _check_rates(results: Results, min_rate: float) -> None:
