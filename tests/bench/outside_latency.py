@@ -43,7 +43,7 @@ def with_noise(recording: bytes, rate_hz: int, level_db: float) -> bytes:
     """Return a recording as WAV with noise on the caller's side. level_db: its RMS in dBFS."""
     caller, agent = both_sides(recording, rate_hz)
     noise = np.random.default_rng(1).normal(0, 32_768 * 10 ** (level_db / 20), len(caller))
-    noisy = np.clip(caller + noise, -32_768, 32_767)
+    noisy = np.clip(caller + noise, -32_768, 32_767).astype(np.int16)
     file = BytesIO()
     write_wav(file, rate_hz, noisy, agent)
     return file.getvalue()

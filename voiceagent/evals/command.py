@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -171,7 +172,7 @@ def _measure(plan: Plan, name: str) -> Results:
     total = plan.runs * len(read_scenarios(plan.folder, plan.only))
     runs: list[Run] = []
     stopped: CommandFailed | KeyboardInterrupt | None = None
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with _interruptible(), Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("calls", total=total)
         try:
             for run in make_runs(plan):
@@ -194,6 +195,16 @@ def _measure(plan: Plan, name: str) -> Results:
     if stopped is not None:
         raise _Stopped(results, stopped)
     return results
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let SIGTERM interrupt as Ctrl-C does: CI and `timeout` send it."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _revision(config: Path) -> str:
