@@ -1,8 +1,10 @@
-"""Response latency by an outside program: `python tests/bench/outside_latency.py CALLS ANALYZER [PYTHON]`.
+"""Response latency by an outside program: `outside_latency.py CALLS ANALYZER [PYTHON [DBFS]]`.
 
 ANALYZER is a checkout of https://github.com/openbenchmarks-labs/voice-agent-latency (MIT), run unmodified
 on the recordings of the kept calls in CALLS. PYTHON has its dependencies: numpy, scipy, soundfile,
-onnxruntime, webrtcvad-wheels. Prints its latencies and those of `voiceagent score` on the same turns; exit 1
+onnxruntime, webrtcvad-wheels. DBFS: level of noise that is added to the caller's side for both programs: they
+place the end of a voice where it is 10 dB above the noise, and recordings played into digital silence have no
+such place. Prints its latencies and those of `voiceagent score` on the same turns; exit 1
 if their means differ by more than 5 %. Turns over which the agent speaks are left out: the analyzer gives
 them negative ones.
 """
@@ -15,12 +17,14 @@ import sys
 import tempfile
 import wave
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from audio.detection.vad import SileroVad
+from audio.pcm import Samples
 from audio.resample import resample
 from voiceagent.calls.call_speech import both_sides, call_speech
 from voiceagent.calls.log.logged_speech import logged_speech
@@ -35,7 +39,26 @@ SAME_TURN_S = 0.3
 TOLERANCE = 0.05
 
 
-def kept_calls(folder: Path, runs: Path) -> Iterator[tuple[Path, CallSpeech]]:
+def with_noise(recording: bytes, rate_hz: int, level_db: float) -> bytes:
+    """Return a recording as WAV with noise on the caller's side. level_db: its RMS in dBFS."""
+    caller, agent = both_sides(recording, rate_hz)
+    noise = np.random.default_rng(1).normal(0, 32_768 * 10 ** (level_db / 20), len(caller))
+    noisy = np.clip(caller + noise, -32_768, 32_767).astype(np.int16)
+    file = BytesIO()
+    write_wav(file, rate_hz, noisy, agent)
+    return file.getvalue()
+
+
+def write_wav(file: str | BytesIO, rate_hz: int, *sides: Samples) -> None:
+    """Write the sides of a call as the channels of a WAV file."""
+    with wave.open(file, "wb") as written:
+        written.setnchannels(len(sides))
+        written.setsampwidth(2)
+        written.setframerate(rate_hz)
+        written.writeframes(np.stack(sides, axis=1).astype("<i2").tobytes())
+
+
+def kept_calls(folder: Path, runs: Path, noise_db: float | None = None) -> Iterator[tuple[Path, CallSpeech]]:
     """Write a folder for the analyzer for each call; yield it with the speech by our detector."""
     vad = SileroVad()
     vad.load()
@@ -45,15 +68,13 @@ def kept_calls(folder: Path, runs: Path) -> Iterator[tuple[Path, CallSpeech]]:
         if name is None:
             continue
         recording, logged = read_at(place, name), logged_speech(read_log_at(place), place)
+        if noise_db is not None:
+            recording = with_noise(recording, logged.axis.rate_hz, noise_db)
         sides = both_sides(recording, logged.axis.rate_hz)
         call = runs / f"call-{number:03d}"
         call.mkdir()
-        with wave.open(str(call / "recording.wav"), "wb") as file:
-            file.setnchannels(2)
-            file.setsampwidth(2)
-            file.setframerate(RATE_HZ)
-            low = [resample(side, logged.axis.rate_hz, RATE_HZ) for side in sides]
-            file.writeframes(np.stack(low, axis=1).astype("<i2").tobytes())
+        low = [resample(side, logged.axis.rate_hz, RATE_HZ) for side in sides]
+        write_wav(str(call / "recording.wav"), RATE_HZ, *low)
         speech = call_speech(logged, recording, vad, None, "en")
         yield call, speech
 
@@ -77,9 +98,10 @@ def main() -> int:
     """Measure the calls with both programs."""
     folder, analyzer, *others = sys.argv[1:]
     python = others[0] if others else sys.executable
+    noise_db = float(others[1]) if len(others) > 1 else None
     with tempfile.TemporaryDirectory() as temporary:
         runs = Path(temporary)
-        calls = dict(kept_calls(Path(folder), runs))
+        calls = dict(kept_calls(Path(folder), runs, noise_db))
         counts = {call: len(speech.caller) for call, speech in calls.items()}
         results = analyze(runs, counts, Path(analyzer), python)
         # it needs the number of turns, which only a scripted caller knows: take its own

@@ -107,19 +107,21 @@ def agent_vocabulary(table: AgentConfig, instructions: str, source: Path) -> tup
     return tuple(dict.fromkeys(word for words in found for word in words))[:MAX_WORDS]
 
 
-def known_tools(table: AgentConfig, instructions: str, source: Path) -> frozenset[str]:
-    """Return the names of the tools of all agents that calls can reach. Raises ConfigError.
+def known_tools(table: AgentConfig, instructions: str, source: Path) -> dict[str, set[str]]:
+    """Return the tools of all agents that calls can reach, with the names of their arguments.
 
     An agent hands over to classes that its module has or imports: those count that are loaded with it.
+    Raises ConfigError.
     """
     load_agents(table, instructions, source)
-    found: set[str] = set()
+    found: dict[str, set[str]] = {}
     kinds = Agent.__subclasses__()
     while kinds:
         kind = kinds.pop()
-        found.update(tool.spec.name for tool in kind.tools)
+        for tool in kind.tools:
+            found.setdefault(tool.spec.name, set()).update(tool.spec.tool.parameters.get("properties", {}))
         kinds += kind.__subclasses__()
-    return frozenset(found)
+    return found
 
 
 def load_agent(name: str, key: str, source: Path) -> type[Agent]:

@@ -65,6 +65,8 @@ def _eval(options: argparse.Namespace) -> None:
     for name, value in (("--runs", runs), ("--processes", options.processes)):
         if value < 1:
             raise CommandFailed(f"{name} is {value}; allowed: 1 or more")
+    if not 0 <= options.min_rate <= 1:
+        raise CommandFailed(f"--min-rate is {options.min_rate:g}; allowed: 0 to 1")
     plan = Plan(
         folder=options.folder,
         config=options.config,

@@ -64,6 +64,7 @@ class ScriptedCaller:
         self._random = random
         self._language = language
         self._by_ear = by_ear
+        self._has_spoken = False
         self._interrupts = _Interrupting(scenario.persona, random)
 
     @property
@@ -74,13 +75,15 @@ class ScriptedCaller:
     def over_agent_s(self) -> float | None:
         """See `Caller`."""
         own_s = self._lines[0].over_agent_s if self._lines else None
-        return self._interrupts.after_s() if own_s is None and self._lines else own_s
+        hears_out = not self._lines or not self._has_spoken  # the habit spares the greeting
+        return own_s if own_s is not None or hears_out else self._interrupts.after_s()
 
     async def next(self, heard: str) -> Line | None:
         """See `Caller`."""
         if not self._left:
             return None
         self._left -= 1
+        self._has_spoken = True
         for reply in self._replies:
             if any(says(heard, words, self._language, self._by_ear) for words in reply.to):
                 self._replies.remove(reply)

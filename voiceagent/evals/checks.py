@@ -16,8 +16,7 @@ def failures(scenario: Scenario, call: CallRecord) -> list[Failure]:
     expect = scenario.file.expect
     found = [Failure(f"the call failed: {reason}") for reason in call.failures]
     if call.cut_by and not expect.may_be_cut:
-        lasted = f"{scenario.file.max_turns} lines" if call.cut_by == "max_turns" else f"{call.seconds:.0f} s"
-        found.append(Failure(f"the caller was not finished after {lasted} (max_turns, expect.may_be_cut)"))
+        found.append(Failure(_limit(scenario, call)))
     found += _tools(expect, call)
     found += _words(expect, call)
     found += _course(expect, call)
@@ -32,6 +31,13 @@ def failures(scenario: Scenario, call: CallRecord) -> list[Failure]:
         except Exception as error:  # user code; the other runs must not be lost
             found.append(Failure(f"the check in Python failed: {type(error).__name__}: {error}"))
     return found
+
+
+def _limit(scenario: Scenario, call: CallRecord) -> str:
+    limit = (
+        f"max_turns = {scenario.file.max_turns}" if call.cut_by == "max_turns" else f"{call.seconds:.0f} s"
+    )
+    return f"the caller was cut by {limit} before the end; allowed: with expect.may_be_cut"
 
 
 def _tools(expect: Expect, call: CallRecord) -> Iterator[Failure]:

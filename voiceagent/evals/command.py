@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -137,22 +138,19 @@ def _check(plan: Plan, min_rate: float) -> None:
 
 
 def _check_tools(config: Config, folder: Path, scenarios: Sequence[Scenario]) -> None:
-    """Raise ConfigError for the name of a forbidden tool that no agent has: the check would always hold."""
-    forbidden = [
-        (scenario.name, key, name)
-        for scenario in scenarios
-        for key, names in scenario.file.expect.forbidden_tools().items()
-        for name in names
-    ]
+    """Raise ConfigError for a forbidden tool or argument that no agent has: the check would always hold."""
+    forbidden = [(one.name, *found) for one in scenarios for found in one.file.expect.forbidden_tools()]
     if not forbidden:
         return
     known = known_tools(config.agent, config.instructions(), config.source)
-    for scenario_name, key, name in forbidden:
-        if name not in known:
-            message = (
-                f"no agent has this tool; allowed: {', '.join(sorted(known)) or 'none, as there are none'}"
-            )
-            raise config_error(folder / scenario_name, key, name, message)
+    for scenario, key, tool, arguments in forbidden:
+        if tool not in known:
+            allowed = ", ".join(sorted(known)) or "none, as no agent has a tool"
+            raise config_error(folder / scenario, key, tool, f"no agent has this tool; allowed: {allowed}")
+        if unknown := arguments - known[tool]:
+            allowed = ", ".join(sorted(known[tool])) or "none"
+            message = f"{tool} has no such argument; allowed: {allowed}"
+            raise config_error(folder / scenario, f"{key}.arguments", min(unknown), message)
 
 
 def _check_rates(results: Results, min_rate: float) -> None:
@@ -176,7 +174,7 @@ def _measure(plan: Plan, name: str) -> Results:
     total = plan.runs * len(read_scenarios(plan.folder, plan.only))
     runs: list[Run] = []
     stopped: CommandFailed | KeyboardInterrupt | None = None
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with _interruptible(), Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("calls", total=total)
         try:
             for run in make_runs(plan):
@@ -199,6 +197,16 @@ def _measure(plan: Plan, name: str) -> Results:
     if stopped is not None:
         raise _Stopped(results, stopped)
     return results
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let SIGTERM interrupt as Ctrl-C does: CI and `timeout` send it."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _revision(config: Path) -> str:

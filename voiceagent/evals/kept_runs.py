@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -24,6 +25,7 @@ from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.places import PlaceError, read_log_at, size_at
 from voiceagent.calls.retention import Retention, expired
+from voiceagent.calls.rows import CallFilter, CallRow, Cursor
 from voiceagent.calls.store import CallStore, StoreError, sqlite_url
 from voiceagent.calls.writer import VERSIONS
 from voiceagent.conversation.settings import CallSettings
@@ -38,13 +40,39 @@ _NAME_CHARACTERS = 40
 log = structlog.get_logger()
 
 
+class RunStore(CallStore):
+    """Calls of a folder. Their places are within it as it is found now: it may have been moved, or made by a
+    command that ran in another directory.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(sqlite_url(folder))
+        self._folder = folder
+
+    def newest(self, limit: int | None = None) -> list[CallRow]:
+        """See `CallStore`."""
+        return [self._placed(call) for call in super().newest(limit)]
+
+    def found(self, wanted: CallFilter, limit: int, behind: Cursor | None = None) -> list[CallRow]:
+        """See `CallStore`."""
+        return [self._placed(call) for call in super().found(wanted, limit, behind)]
+
+    def get(self, call_id: str) -> CallRow | None:
+        """See `CallStore`."""
+        call = super().get(call_id)
+        return None if call is None else self._placed(call)
+
+    def _placed(self, call: CallRow) -> CallRow:
+        return replace(call, place=str(call_folder(self._folder, call.call_id, call.started_at)))
+
+
 class KeptRuns:
     """Keeps calls in a folder; several processes may share it. Raises StoreError, OSError."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self.store = CallStore(sqlite_url(folder))
+        self.store = RunStore(folder)
         self.store.upgrade()
 
     def close(self) -> None:
@@ -121,7 +149,7 @@ def _new_call_id(scenario: str, seed: int) -> str:
 
 def delete_oldest(folder: Path, max_bytes: int = MAX_BYTES) -> None:
     """Delete the oldest calls of a folder above a total size. A failure is logged."""
-    store = CallStore(sqlite_url(folder))
+    store = RunStore(folder)
     try:
         for call in expired(store.newest(), Retention(0, max_bytes), time.time()):
             delete_call(store, call.call_id, call.place)

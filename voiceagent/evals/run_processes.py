@@ -68,7 +68,7 @@ def make_runs(plan: Plan) -> Iterator[Run]:
             worker.process.join()
     finally:
         for worker in workers:
-            worker.terminate()
+            worker.kill()
 
 
 def _run_lost(worker: _Worker, plan: Plan, tasks: deque[_Task]) -> Iterator[Run]:
@@ -119,9 +119,9 @@ class _Worker:
         code = self.process.exitcode or 0
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
-    def terminate(self) -> None:
+    def kill(self) -> None:
         """End the process now."""
-        self.process.terminate()
+        self.process.kill()
 
 
 def _heard_from(workers: list[_Worker]) -> list[_Worker]:
@@ -132,7 +132,9 @@ def _heard_from(workers: list[_Worker]) -> list[_Worker]:
 
 def _work(plan: Plan, connection: Connection) -> None:
     """Make the runs of the scenarios that this process gets."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C: the parent ends this process
+    # a terminal sends Ctrl-C to all processes, `timeout` SIGTERM: the parent ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: None)  # not ignored, as engines' processes would inherit that
     Thread(target=_end_with_parent, name="parent", daemon=True).start()
     hold_threads()
     configure_log("console", "error")

@@ -80,6 +80,16 @@ class LineConfig(Section):
     echo_db: float = Field(default=20.0, ge=0, le=60)
     """Attenuation of the agent's voice in the caller's microphone, of a line of kind "speakerphone"."""
 
+    @model_validator(mode="after")
+    def _has_keys_of_its_kind(self) -> Self:
+        for key, kind in (("noise_db", "noise"), ("loss", "loss"), ("echo_db", "speakerphone")):
+            if key in self.model_fields_set and self.kind != kind:
+                message = 'kind "{kind}" has no {key}; allowed: with kind = "{needed}"'
+                raise PydanticCustomError(
+                    "other_kind", message, {"kind": self.kind, "key": key, "needed": kind}
+                )
+        return self
+
 
 class ScriptLine(Section):
     """A line of a script. "[pause 1.5]" within `say` is a pause of 1.5 s."""
@@ -89,7 +99,7 @@ class ScriptLine(Section):
     wait_s: Seconds | None = None
     """Silence before speaking, after the agent's answer. Left out, half a second or less."""
     over_agent_s: Seconds | None = None
-    """Speak over the agent's answer, this long after its start, instead of after its end."""
+    """Speak over the agent's answer, or its greeting, this long after its start, instead of after its end."""
 
 
 class Reply(Section):
@@ -142,10 +152,10 @@ class Expect(Section):
     judge: tuple[Text, ...] = ()
     """Questions for the judge, which must be answered with yes."""
 
-    def forbidden_tools(self) -> dict[str, list[str]]:
-        """Return the names of the tools that must not be called, by the key that has them."""
-        never = [one.name for one in self.tools if one.times == 0]
-        return {"expect.no_tools": list(self.no_tools), "expect.tools.name": never}
+    def forbidden_tools(self) -> list[tuple[str, str, set[str]]]:
+        """Return the tools that must not be called: the key, the tool, and names of arguments, if given."""
+        never = [("expect.tools", one.name, set(one.arguments)) for one in self.tools if one.times == 0]
+        return [("expect.no_tools", name, set[str]()) for name in self.no_tools] + never
 
 
 class ScenarioFile(Section):

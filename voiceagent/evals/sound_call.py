@@ -206,7 +206,7 @@ class SoundCall:
             self._sent += 1
 
     async def _talk(self) -> None:
-        speaks_over = await self._listen(None)
+        speaks_over = await self._listen(self._caller.over_agent_s())
         while self._loop.time() - self._began_s < MAX_CALL_S:
             line = await self._caller.next(await self._agent_words())
             if line is None:

@@ -88,6 +88,13 @@ async def test_a_line_over_the_agent_says_how_far_into_its_answer() -> None:
     assert interrupting.over_agent_s() is None
 
 
+async def test_a_first_line_may_be_said_over_the_greeting_but_the_habit_spares_it() -> None:
+    line = {"say": "One.", "over_agent_s": 1.5}
+    assert caller(script=[line]).over_agent_s() == 1.5
+    persona = {"habits": ["interrupts"]}
+    assert {caller(seed, script=["One."], persona=persona).over_agent_s() for seed in range(20)} == {None}
+
+
 @pytest.mark.parametrize(
     ("text", "line", "hangs_up"),
     [

@@ -127,8 +127,8 @@ def test_a_caller_who_says_nothing_waits_for_no_answer() -> None:
 @pytest.mark.parametrize(
     ("limit", "reason"),
     [
-        ("max_turns", "the caller was not finished after 12 lines (max_turns, expect.may_be_cut)"),
-        ("time", "the caller was not finished after 600 s (max_turns, expect.may_be_cut)"),
+        ("max_turns", "the caller was cut by max_turns = 12 before the end; allowed: with expect.may_be_cut"),
+        ("time", "the caller was cut by 600 s before the end; allowed: with expect.may_be_cut"),
     ],
 )
 def test_a_call_that_its_limit_ended_fails_unless_it_may(limit: Limit, reason: str) -> None:

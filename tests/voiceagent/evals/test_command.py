@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from voiceagent.agents import Agent, tool
+from voiceagent.cli.main import main
 from voiceagent.evals import command
 from voiceagent.evals.command import Outputs, run_eval
 from voiceagent.evals.results import Run
@@ -59,9 +60,9 @@ class Kitchen(Agent):
     instructions = "You bake."
 
     @tool
-    def bake(self) -> str:
-        """Bake."""
-        return "done"
+    def bake(self, minutes: int) -> str:
+        """Bake. minutes: how long."""
+        return f"baked for {minutes} minutes"
 
 
 class Shop(Agent):
@@ -83,14 +84,18 @@ def shop_with(folder: Path, expect: str) -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("expect", "key"),
+    ("expect", "reason"),
     [
-        ('no_tools = ["ad"]', "expect.no_tools = 'ad'"),
-        ('tools = [{ name = "ad", times = 0 }]', "expect.tools.name = 'ad'"),
+        ('no_tools = ["ad"]', "expect.no_tools = 'ad': no agent has this tool; allowed: .*add.*bake"),
+        ('tools = [{ name = "ad", times = 0 }]', "expect.tools = 'ad': no agent has this tool"),
+        (
+            'tools = [{ name = "bake", arguments = { minute = 5 }, times = 0 }]',
+            "expect.tools.arguments = 'minute': bake has no such argument; allowed: minutes",
+        ),
     ],
 )
-def test_a_forbidden_tool_that_no_agent_has_is_an_error(tmp_path: Path, expect: str, key: str) -> None:
-    with pytest.raises(ConfigError, match=rf"hello: {key}: no agent has this tool; allowed: .*add.*bake"):
+def test_a_forbidden_tool_that_no_agent_has_is_an_error(tmp_path: Path, expect: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=f"hello: {reason}"):
         run_eval(shop_with(tmp_path, expect), "", Outputs())
 
 
@@ -98,6 +103,7 @@ def test_a_forbidden_tool_that_no_agent_has_is_an_error(tmp_path: Path, expect: 
     ("expect", "min_rate"),
     [
         ('no_tools = ["add", "bake"]', 1.0),
+        ('tools = [{ name = "bake", arguments = { minutes = 5 }, times = 0 }]', 1.0),
         ('tools = [{ name = "ad" }]', 1.0),  # a tool that is still to be written: it fails in each call
         ('no_tools = ["ad"]', 0.0),  # an earlier revision may not have it yet
     ],
@@ -108,3 +114,11 @@ def test_other_names_of_tools_are_left_to_the_calls(
     made = [Run("hello", 1, ())]
     monkeypatch.setattr(command, "make_runs", lambda _: iter(made))
     run_eval(shop_with(tmp_path, expect), "", Outputs(min_rate=min_rate))
+
+
+def test_a_rate_that_is_none_is_refused_before_any_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = shop_with(tmp_path, "")
+    assert main(["eval", str(plan.folder), f"--config={plan.config}", "--min-rate=90"]) == 1
+    assert capsys.readouterr().err.strip() == "voiceagent: --min-rate is 90; allowed: 0 to 1"

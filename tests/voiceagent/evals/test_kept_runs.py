@@ -12,6 +12,7 @@ from kept_eval import kept_call
 from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.places import names_at, read_log_at
 from voiceagent.calls.replaying.replay import replay
+from voiceagent.calls.rows import CallFilter
 from voiceagent.evals.kept_runs import KeptRuns, delete_oldest
 from voiceagent.inspector.reading import document
 
@@ -52,3 +53,20 @@ def test_the_oldest_calls_are_deleted_above_a_size(tmp_path: Path) -> None:
     kept.close()
     assert not Path(oldest.place).exists()
     assert Path(newest.place).exists()
+
+
+def test_calls_of_a_folder_that_was_moved_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    record = kept_call(tmp_path, Path("calls"))
+    moved = Path("calls").rename(tmp_path / "moved")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    kept = KeptRuns(moved)
+    found = [kept.store.get(record.call_id), *kept.store.newest(), *kept.store.found(CallFilter(), 10)]
+    kept.close()
+    assert len(found) == 3
+    for call in found:
+        assert call is not None
+        assert "sound.ogg" in names_at(call.place)
+    delete_oldest(moved, 1)
+    assert list(moved.glob("*-*-*")) == []

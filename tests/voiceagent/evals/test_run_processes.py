@@ -57,12 +57,13 @@ class DiesOnce(Shop):
             os._exit(3)
 
 
-class GetsCtrlC(Shop):
-    """An agent in whose calls the user presses Ctrl-C, which a terminal sends to all processes."""
+class GetsSignals(Shop):
+    """An agent in whose calls its process gets the signals that a terminal and `timeout` send to all."""
 
     async def on_call_began(self) -> None:
-        """Send the signal to this process."""
-        os.kill(os.getpid(), signal.SIGINT)
+        """Send them to this process."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            os.kill(os.getpid(), number)
 
 
 class Polite:
@@ -112,8 +113,8 @@ def test_a_process_that_dies_fails_the_run_in_progress_only(
     assert runs[1].failures[0].reason == "the call could not be made: its process ended with exit code 3"
 
 
-def test_ctrl_c_of_the_terminal_leaves_a_process_of_runs_to_its_parent(tmp_path: Path) -> None:
-    assert all(run.passed for run in make_runs(plan_of(tmp_path, GetsCtrlC, runs=2)))
+def test_signals_to_all_processes_leave_a_process_of_runs_to_its_parent(tmp_path: Path) -> None:
+    assert all(run.passed for run in make_runs(plan_of(tmp_path, GetsSignals, runs=2)))
 
 
 def outputs_in(folder: Path) -> Outputs:
@@ -131,13 +132,17 @@ def check_written(folder: Path, runs: int, planned: int) -> None:
     assert suite.findtext("system-err") == f"stopped after {runs} of {planned} calls"
 
 
-def test_results_until_ctrl_c_are_printed_and_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_results_until_ctrl_c_or_sigterm_are_printed_and_written(
+    number: signal.Signals,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def interrupted(_: Plan) -> Iterator[Run]:
         yield Run("hello", 2, ())
         yield Run("hello", 1, (Failure("no pizza"),))
-        raise KeyboardInterrupt
+        signal.raise_signal(number)
 
     plan = plan_of(tmp_path, Shop, runs=3)
     monkeypatch.setattr(command, "make_runs", interrupted)

@@ -101,4 +101,4 @@ def test_a_persona_that_never_ends_fails_its_run(tmp_path: Path) -> None:
             return await run_once(agent, scenario, 1)
 
     (failure,) = run_virtually(run()).failures
-    assert failure.reason.startswith("the caller was not finished after 3 lines")
+    assert failure.reason.startswith("the caller was cut by max_turns = 3")

@@ -41,6 +41,10 @@ def test_texts_stand_for_lists_of_one(tmp_path: Path) -> None:
             'script = ["Hi."]\n[expect]\nsay = ["x"]',
             ("expect.say", "unknown key; allowed: tools, no_tools, says"),
         ),
+        (
+            'script = ["Hi."]\n[line]\nloss = 0.2',
+            ('kind "clean" has no loss; allowed: with kind = "loss"',),
+        ),
         ('script = [{ say = "Hi.", wait_s = -1 }]', ("script.0.wait_s", "-1")),
         ('[persona]\nhabits = ["sings"]\ngoal = "x"', ("persona.habits.0", "sings", "'pauses'")),
         ('[persona]\ntemper = "calm"', (".toml: without a script", "set persona.goal, or script")),

@@ -53,6 +53,12 @@ class Shop(Agent):
         return f"added {number}"
 
 
+class Greeter(Shop):
+    """An agent with a long greeting."""
+
+    greeting = "Welcome to the best pizza shop of this town, where each pizza is made by hand."
+
+
 class Talker(Agent):
     """An agent that never stops, as one does that hears itself and answers."""
 
@@ -118,6 +124,13 @@ def test_a_line_over_the_agent_is_an_interruption(tmp_path: Path) -> None:
     [(line, yield_s)] = call.yields()
     assert line.text == "Stop I want three of them"
     assert yield_s < 1.5
+
+
+@needs_espeak
+def test_the_first_line_may_be_spoken_over_the_greeting(tmp_path: Path) -> None:
+    table = {"script": [{"say": "Stop I want three of them", "over_agent_s": 1.5}]}
+    [call] = calls(tmp_path, table, (1,), kind=Greeter)
+    assert [one.manner for one in call.lines] == ["interruption"]
 
 
 @needs_espeak
