@@ -10,7 +10,8 @@
 # after 5, 8 and 16 s of the first track; after 20 and 30 s the new one was heard at once, so a test by a person with long music
 # passes, and the agent is unheard only after a short wait. For video an issue of 2020 tells of frozen pictures; the
 # documentation says nothing. What helps: one track for the whole call that changes its source by itself, or `pts` that go on.
-# Output seen: of 3 s of a track after 5 s of another 0.12 s heard, 67 packets discarded; with `pts` that go on 2.03 s, 1. (Less of both on a busy machine.)
+# Output seen: of 3 s of a track after 5 s of another 0.12 s heard, 67 packets discarded; with `pts` that go on 2.03 s and 1,
+# on a busy machine.
 # Seen with aiortc 1.16.0, av 18.1.0, Python 3.11, @roamhq/wrtc 0.10.0, Node 20. Exits with 0 while that is so.
 set -euo pipefail
 folder=$(mktemp -d)
