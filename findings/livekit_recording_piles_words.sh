@@ -9,7 +9,7 @@
 # clock; at 0.1 s it begins anew at the clock's place, where it has written already, and adds. So just the words of a stall
 # are a short loud noise in the recording, though the agent's answer fits them: whoever looks for the cause of a slow answer,
 # or transcribes recordings for an evaluation, finds a caller who said nothing. No warning is logged. What helps: nothing
-# that holds the loop for more than 0.1 s; a recording made outside of the agent.
+# that holds the loop for more than 0.1 s; a higher `RESYNC_TOLERANCE` in the recorder's module (with 10 s it is whole).
 # Output seen, by the time the loop was held: 0.1 s: all of 4 s recorded; 0.3 s: 3.72 s, up to 3 times as loud as spoken; 0.6 s:
 # 3.42 s, 5 times; 0.9 s: 3.13 s, 8.7 times. Each time the recognizer has all 200 frames.
 # Seen with livekit-agents 1.8.9, livekit 1.1.21, av 18.1.0, Python 3.11. Exits with 0 while that is so.
