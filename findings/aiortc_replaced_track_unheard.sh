@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# aiortc 1.16.0 and libwebrtc: after `replaceTrack` the new track falls silent for the caller until it is as old as the one
-# before it was.
+# aiortc 1.16.0 and libwebrtc: seconds after `replaceTrack` the new track falls silent for the caller, until it is as old as
+# the one before it was.
 #
 # One expects of `RTCRtpSender.replaceTrack` what it does in a browser: the music on hold ends, and the agent's voice goes on
 # in its place. A new track counts its frames' `pts` from 0, as aiortc's own tracks do. The sender adds them to one offset
 # that it drew at the start, so the RTP timestamps go back to where the call began, while the sequence numbers go on.
-# libwebrtc's jitter buffer discards such packets until their timestamps are past what it has played: with @roamhq/wrtc from
-# 0.1 s after the change on, where the first track had lasted for 5, 8 or 16 s, and not at all after 20 or 30 s; in Chromium
-# 150 from 5 s on: 1.7 s of silence in the midst of a reply after 7 s of music, 4.3 s after 10 s, none after 5 s. So it depends
-# on how long one waited, and a short test passes. Each packet arrives (`packetsLost` is 0), and nothing is logged. For video
-# an issue of 2020 tells of frozen pictures; the documentation says nothing. What helps: one track for the whole call that
-# changes its source by itself, or `pts` that go on.
-# Output seen: of 3 s of a track after 5 s of another 0.13 s heard, 149 packets discarded; with `pts` that go on 2.77 s and 1.
+# libwebrtc's jitter buffer then discards packets until their timestamps are past what it has played. In Chromium 150 the new
+# track is heard for 5 s, and then comes silence in the midst of a reply: 1.7 s after 7 s of music, 4.3 s after 10 s, none after
+# 5 s; on a machine under load the silence began 0.3 s after the change. Each packet arrives (`packetsLost` is 0), and nothing
+# is logged. For video an issue of 2020 tells of frozen pictures; the documentation says nothing. What helps: one track for
+# the whole call that changes its source by itself, or `pts` that go on.
+# Output seen: of 9 s of a track after 10 s of another 7.39 s heard, 88 packets discarded; with `pts` that go on 8.93 s and 1.
 # Seen with aiortc 1.16.0, av 18.1.0, Python 3.11, @roamhq/wrtc 0.10.0, Node 20. Exits with 0 while that is so.
 set -euo pipefail
 folder=$(mktemp -d)
@@ -52,7 +51,7 @@ import numpy as np
 from aiortc import MediaStreamTrack, RTCPeerConnection, RTCSessionDescription
 from av import AudioFrame
 
-HZ, SAMPLES, FIRST_S, SECOND_S = 48_000, 960, 5, 3
+HZ, SAMPLES, FIRST_S, SECOND_S = 48_000, 960, 10, 9
 
 
 class Tone(MediaStreamTrack):
@@ -93,7 +92,7 @@ async def call(goes_on: bool) -> dict:
 print(f"aiortc {version('aiortc')}, av {version('av')}: {SECOND_S} s of a track after {FIRST_S} s of another")
 anew, goes_on = asyncio.run(call(False)), asyncio.run(call(True))
 print(f"  its pts from 0: {anew}\n  its pts go on: {goes_on}")
-assert anew["heard_s"] < 0.5 and anew["discarded"] > 20, "the new track is heard"
-assert goes_on["heard_s"] > 0.7 and goes_on["discarded"] < 10, "nor is it heard with pts that go on"
+assert anew["discarded"] > 50 and anew["heard_s"] < goes_on["heard_s"] - 1, "the new track is heard"
+assert goes_on["discarded"] < 20, "nor is it heard with pts that go on"
 PYTHON
 "$folder/venv/bin/python" "$folder/agent.py" "$folder"
