@@ -28,10 +28,9 @@ class TimeoutsConfig(Section):
     the waits for fallbacks and for replicas are shares of it.
     """
 
-    transcript_s: ClassVar[float] = 4.5
+    transcript_s: Duration = 4.5
     """Longest wait from a pause to the final transcript. Then the caller hears the apology.
-    `[recognizer_fallback]` is asked after half of it. Engines that ship answer within 1 s; a longer wait
-    would only delay the apology.
+    `[recognizer_fallback]` is asked after half of it.
     """
     first_token_s: Duration = 5.0
     """Longest wait from the LLM request, once it has left the queue, to the first token; the estimated

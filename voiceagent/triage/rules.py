@@ -212,7 +212,8 @@ RULES = (
         0.05,
         "stage and reason of voiceagent_speech_primary_failures_total, `degraded` at /health, speech_fallback"
         " in the log",
-        "the hosted engine's status page, key and limits; timeouts.first_audio_s, where it is only slow",
+        "the hosted engine's status page, key and limits; timeouts.transcript_s or timeouts.first_audio_s,"
+        " where it is only slow",
     ),
     Rule(
         "stt",
