@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from llmcore.engine import (
+    READING,
     BusyError,
     Delta,
     EngineLoad,
@@ -29,8 +30,8 @@ Ending = Literal["finished", "failed", "refused", "cancelled"]
 class RequestFigures:
     """Measurements of one request, in seconds.
 
-    ttft_s: time to the first piece. itl_s: gaps between pieces, each a token or a few. Time in which the
-    reader was not ready for the next piece counts in neither.
+    ttft_s: time to the first piece; `READING` is none. itl_s: gaps between pieces, each a token or a few.
+    Time in which the reader was not ready for the next piece counts in neither.
     """
 
     priority_class: PriorityClass
@@ -81,6 +82,9 @@ class MeteredLlm:
         try:
             async with aclosing(self._engine.generate(request)) as deltas:
                 async for delta in deltas:
+                    if figures.ttft_s is None and delta == READING:
+                        yield delta
+                        continue
                     self._record(figures, delta, self._clock() - requested_s)
                     yield delta
                     # restarted after each piece: the reader's own time is not the engine's

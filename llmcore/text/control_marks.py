@@ -147,8 +147,6 @@ HARMONY_CALL = Region("call", _HARMONY_ENDS, _HARMONY_NEXT)
 
 TRIGGERS = re.compile(r"[<\[{`◁\n]")
 """Characters that may begin a mark, or a call without one; a line's end, as a call may follow it."""
-MAY_CALL = re.compile(r"[<\[{`◁\n(]")
-"""The same, and the bracket of a call that begins with its tool's name."""
 MARK = re.compile("|".join(map(re.escape, REGIONS)), re.IGNORECASE | re.ASCII)
 SPECIAL_TOKEN = re.compile(r"<[|｜][\w▁ /:.-]{1,40}[|｜]>")
 """Special tokens in the text of a reply; they are never spoken."""

@@ -19,7 +19,6 @@ from llmcore.text.control_marks import (
     LINE_STARTS,
     LONGEST_HEADER,
     MARK,
-    MAY_CALL,
     PREFIXES,
     REGIONS,
     SPECIAL_TOKEN,
@@ -72,7 +71,7 @@ class ControlText:
         new_id: Callable[[], str] = new_call_id,
     ) -> None:
         self._names = frozenset(names)
-        self._name_in_words, self._name_beginnings = names_in_words(self._names)
+        self._name_in_words, self._name_beginnings, self._may_call = names_in_words(self._names)
         self._wanted = wanted
         self._any_name = any_name and wanted
         self._new_id = new_id
@@ -111,11 +110,8 @@ class ControlText:
 
     def try_pass(self, text: str) -> bool:
         """Return True if the next piece, like most, can pass unchanged as words, and record it then."""
-        if not self._in_plain_words or not text or MAY_CALL.search(text) is not None:
+        if not self._in_plain_words or not text or self._may_call(text):
             return False
-        space = text.rfind(" ")
-        if (text[space:] if space > 0 else text) in self._name_beginnings:
-            return False  # a tool's name may be on its way
         self._out.last = text[-1]
         return True
 
@@ -198,8 +194,9 @@ class ControlText:
         found = self._name_in_words.search(text, 1 if in_word else 0)
         if found is not None and found.start() < before:
             return found.span()
-        start = text.rstrip(" ").rfind(" ") + 1
-        begins = before == len(text) and text[start:].rstrip(" ") in self._name_beginnings
+        words = text.rstrip(" ")
+        start = words.rfind(" ") + 1
+        begins = before == len(text) and words[start:] in self._name_beginnings
         return (start, len(text)) if begins and (start or not in_word) else None
 
     def _read_name(self, start: int, end: int) -> bool:

@@ -30,7 +30,8 @@ class ReplyParser:
         doubtful: bool = False,
     ) -> None:
         self._forbids_calls = request.tool_choice == "none"
-        self._for_unknown = next((tool.name for tool in request.tools if tool.takes_unknown_calls), "")
+        takers = (tool.name for tool in request.tools if tool.takes_unknown_calls)
+        self._for_unknown = "" if self._forbids_calls else next(takers, "")
         self.text = ControlText(
             shown_tools(request),
             wanted=bool(request.tools) and not self._forbids_calls,

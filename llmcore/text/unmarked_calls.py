@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import lru_cache
 
 from llmcore.text.call_forms import FORMS, Found, Known, Verdict, find_name, read_known
-from llmcore.text.control_marks import Region
+from llmcore.text.control_marks import TRIGGERS, Region
 from llmcore.text.tool_calls import MalformedToolCall
 from llmcore.text.written_calls import WrittenCall, read_calls
 
@@ -30,18 +31,26 @@ def region_after(text: str) -> Region:
     return _FENCED if text.startswith("```") else _INLINE
 
 
-@cache
-def names_in_words(names: AbstractSet[str]) -> tuple[re.Pattern[str], AbstractSet[str]]:
-    """Return the pattern of a tool's name after a space where a call may follow, and all that a text may end
-    with before such a call: beginnings of names, also after a space, and the space.
+@lru_cache(maxsize=64)  # bounded, as clients choose the names
+def names_in_words(
+    names: AbstractSet[str],
+) -> tuple[re.Pattern[str], AbstractSet[str], Callable[[str], bool]]:
+    """Return the pattern of a tool's name within a line where a call may follow, all beginnings of names, and
+    a function that returns True if a piece of words may contain or begin a mark or a call.
 
-    The words of most replies contain neither, and need no judgement.
+    Models write the same pieces again and again, so that function remembers its answers.
     """
     written = [f"{before}{name}" for name in names for before in ("", "functions.")]
     longest_first = "|".join(map(re.escape, sorted(written, key=len, reverse=True)))
     pattern = re.compile(rf"(?<![^ ])(?:{longest_first})(?= ?(?:[({{:]|\Z))" if names else r"(?!)")
-    begins = {f" {name[:length]}" for name in written for length in range(len(name) + 1)}
-    return pattern, frozenset(begins | {each[1:] for each in begins if each != " "})
+    beginnings = frozenset(name[:length] for name in written for length in range(1, len(name) + 1))
+
+    @lru_cache(maxsize=1024)
+    def may_call(piece: str) -> bool:
+        last_word = piece.rstrip(" ").rpartition(" ")[2]
+        return last_word in beginnings or bool(TRIGGERS.search(piece) or pattern.search(piece))
+
+    return pattern, beginnings, may_call
 
 
 def judge(

@@ -149,6 +149,7 @@ IN_ONE_LINE = (
     "weather(city='Rome')",
     'weather {"city": "Rome"}',
     'weather{city: "Rome"}',
+    'weather: {"city": "Rome"}',
     'functions.weather({"city": "Rome"})',
     JSON_CALL,
     '<weather>{"city": "Rome"}</weather>',

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from random import Random
 
-from llmcore.engine import Delta, Llm, LlmError, Message, Request
+from llmcore.engine import READING, Delta, Llm, LlmError, Message, Request
 from voiceagent.bench.trace.distribution import TracedTurn
 from voiceagent.conversation.latency import percentile
 
@@ -196,7 +196,8 @@ class LlmCaller:
             asked_s = self._clock()
             try:
                 async with aclosing(self._llm.generate(request)) as deltas:
-                    await anext(deltas)
+                    while await anext(deltas) == READING:
+                        pass
                 self._figures.times.long_prompts.append((self._clock() - asked_s) * 1000)
             except LlmError as error:
                 self._figures.failed.append(str(error))

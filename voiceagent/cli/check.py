@@ -14,7 +14,7 @@ from rich.table import Table
 
 from audio.recognizers import RecognizerError
 from audio.synthesizers import SynthesizerError
-from llmcore.engine import Llm, LlmError, Message, Request
+from llmcore.engine import READING, Llm, LlmError, Message, Request
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.engine_building import build_engines
@@ -72,8 +72,9 @@ async def _first_token(llm: Llm) -> float:
     began_s = time.monotonic()
     request = Request((Message("user", "Hello."),), max_tokens=1)
     async with asyncio.timeout(FIRST_TOKEN_S), aclosing(llm.generate(request)) as deltas:
-        async for _ in deltas:
-            break
+        async for delta in deltas:
+            if delta != READING:
+                break
     return time.monotonic() - began_s
 
 

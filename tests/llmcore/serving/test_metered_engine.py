@@ -5,7 +5,7 @@ from contextlib import aclosing
 import pytest
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import Delta, LlmError, Message, Request, Usage
+from llmcore.engine import READING, Delta, LlmError, Message, Request, Usage
 from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
 
 ASK = Request((Message("user", "hello?"),), priority_class="preemptive")
@@ -53,6 +53,12 @@ async def test_the_time_that_the_reader_takes_is_not_the_engines():
         async for _ in deltas:
             clock.now_s += 100.0
     assert max(seen[0].itl_s) == 1.0
+
+
+async def test_signs_of_reading_are_no_first_token():
+    llm, seen = metered(READING, READING, "one", " two")
+    assert (await read(llm))[:2] == [READING, READING]
+    assert (seen[0].ttft_s, seen[0].itl_s) == (1.0, [1.0])
 
 
 async def test_a_reply_of_one_token_has_no_time_per_further_token():

@@ -93,3 +93,10 @@ def test_call_that_the_token_limit_cuts_is_handed_on_all_the_same(written: str) 
 def test_words_that_the_token_limit_cuts_hand_nothing_on(written: str) -> None:
     words, calls = called(written, HANDS_ON, reason="length")
     assert (words[:2], calls) == (written[:2], [])
+
+
+@pytest.mark.parametrize("written", ["", '<tool_call>{"name": "bookTable", "argu'])
+def test_cut_reply_that_may_call_no_tool_hands_nothing_on(written: str) -> None:
+    parser = ReplyParser(Request(HISTORY, (HANDS_ON,), tool_choice="none"))
+    deltas = parser.push(written) + parser.finish("length", Usage())
+    assert not any(delta.tool_calls for delta in deltas)
