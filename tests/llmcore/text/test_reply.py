@@ -93,3 +93,15 @@ def test_call_that_the_token_limit_cuts_is_handed_on_all_the_same(written: str) 
 def test_words_that_the_token_limit_cuts_hand_nothing_on(written: str) -> None:
     words, calls = called(written, HANDS_ON, reason="length")
     assert (words[:2], calls) == (written[:2], [])
+
+
+def test_a_remark_that_names_no_parameter_of_the_tool_before_it_is_said() -> None:
+    order = Tool("order", "", {"type": "object", "properties": {"pizza": {"type": "string"}}})
+    remark = "Your order(total: 12 dollars) is ready."
+    assert called(remark, order) == (remark, [])
+    assert called("Let me see. order(Pizza: tuna)", order) == (
+        "Let me see.",
+        [("order", '{"Pizza": "tuna"}')],
+    )
+    free = Tool("order", "", {"type": "object", "properties": {}, "additionalProperties": True})
+    assert called(remark, free)[1] == [("order", '{"total": "12 dollars"}')]
