@@ -79,8 +79,8 @@ _BRACKETS = re.compile(
     r"""(?:\.call)?\(\s*(?:["'{]|\w+=\S|\w+\s*[:=]\s*["']|(?P<key>\w+)\s*[:=]\s*[^\s"'])"""
     r"""|(?:\.call)?\ \(\s*(?P<apart>\w+)\s*=\s*(?P<quote>["'])?\S"""
 )
-"""Beginnings of arguments. key, apart: a parameter that may be a word of a remark instead: without quotes around
-its value, or in brackets apart from the name ("Your order (total = 12 dollars) is ready.").
+"""Beginnings of arguments. key, apart: a parameter that may be a word of a remark instead: without quotes
+around its value, or in brackets apart from the name ("Your order (total = 12 dollars) is ready.").
 """
 _NO_ARGUMENTS = re.compile(r"(?:\.call)?\(\s*\)")
 _BRACKETS_BEGIN = re.compile(r"(?:\.c?a?l?l?)?(?: ?\(\s*(?:\w+\s*(?:[=:]\s*)?)?)?\Z")
