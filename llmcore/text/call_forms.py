@@ -7,7 +7,7 @@ that cannot occur in one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
@@ -40,14 +40,22 @@ Found = tuple[int, list[WrittenCall]]
 class Known:
     """Conditions of a call. names: of known tools. any_name: accept JSON with any name. at_start: the text
     begins the reply, a line or a sentence; only there is the name alone enough, as a key or before "()".
+    parameters: names of the parameters of tools, in lower case; a tool that is not in it may have any.
     """
 
     names: AbstractSet[str]
     any_name: bool
     at_start: bool
+    parameters: Mapping[str, AbstractSet[str]]
 
     def has(self, name: str) -> bool:
         return name.removeprefix("functions.") in self.names
+
+    def takes(self, name: str, key: str | None) -> bool:
+        """Return True if the tool may have this parameter. key: None for text that no one speaks."""
+        if key is None or name not in self.parameters:
+            return True
+        return key.lower() in self.parameters[name] or key in ARGUMENT_KEYS
 
 
 _Form = Callable[[str, Known], Verdict | Found]
@@ -65,9 +73,15 @@ _LEADS = (
 """Texts that may precede the name of a tool, also several of them, in lower case."""
 _BEFORE_JSON = ((":", ","), ("with ", "json", "code", "arguments:", "action input:"), ("<|message|>",))
 """Texts between the name and its JSON: each at most once, in this order."""
-_JSON_ARGUMENTS = re.compile(r"\{{1,2}\s*(?:[\"'}]|\w+\s*:)")
-_JSON_ARGUMENTS_BEGIN = re.compile(r"\{{1,2}\s*(?:\w+\s*)?\Z")
-_BRACKETS = re.compile(r"""(?:\.call)?(?:\(\s*(?:["'{]|\w+\s*:\s*\S)| ?\(\s*\w+\s*=\s*\S)""")
+_JSON_ARGUMENTS = re.compile(r"""\{{1,2}\s*(?:["'}]|\w+\s*:\s*["']|(?P<key>\w+)\s*:\s*[^\s"'])""")
+_JSON_ARGUMENTS_BEGIN = re.compile(r"\{{1,2}\s*(?:\w+\s*(?::\s*)?)?\Z")
+_BRACKETS = re.compile(
+    r"""(?:\.call)?\(\s*(?:["'{]|\w+=\S|\w+\s*[:=]\s*["']|(?P<key>\w+)\s*[:=]\s*[^\s"'])"""
+    r"""|(?:\.call)?\ \(\s*(?P<apart>\w+)\s*=\s*(?P<quote>["'])?\S"""
+)
+"""Beginnings of arguments. key, apart: a parameter that may be a word of a remark instead: without quotes
+around its value, or in brackets apart from the name ("Your order (total = 12 dollars) is ready.").
+"""
 _NO_ARGUMENTS = re.compile(r"(?:\.call)?\(\s*\)")
 _BRACKETS_BEGIN = re.compile(r"(?:\.c?a?l?l?)?(?: ?\(\s*(?:\w+\s*(?:[=:]\s*)?)?)?\Z")
 _TAG = re.compile(r"""<(?P<name>[\w.-]+)(?:>\s*[<{]|\s+\w+\s*=\s*["']|\s*/>)""")
@@ -209,11 +223,19 @@ def _in_brackets(text: str, start: int, at: int, listed: bool, known: Known) -> 
         return "open"
     # no one says "hang_up()", but "book()" may be a word of a sentence
     alone = known.at_start or start > 0 or "_" in text[start:at]
-    if not (_BRACKETS.match(text, at) or (alone and _NO_ARGUMENTS.match(text, at))):
+    if not (_has_arguments(text, start, at, known) or (alone and _NO_ARGUMENTS.match(text, at))):
         return "text"
     start = 0 if listed else start
     end = _brackets_end(text, start)
     return "begun" if end < 0 else (end, read_known(text[start:end], known.names))
+
+
+def _has_arguments(text: str, start: int, at: int, known: Known) -> bool:
+    """Return True if brackets with arguments, and no remark, follow a name. start, at: the name's."""
+    found = _BRACKETS.match(text, at)
+    if found is None or not known.takes(text[start:at], found["key"] or found["apart"]):
+        return False
+    return found["apart"] is None or known.at_start or found["quote"] is not None
 
 
 def _before_json(text: str, start: int, at: int, known: Known) -> Verdict | Found:
@@ -228,7 +250,7 @@ def _before_json(text: str, start: int, at: int, known: Known) -> Verdict | Foun
         return "open"
     if rest.startswith("<arg_key>"):
         end = _marked_end(text, "</arg_value>", "<arg_key>")
-    elif _JSON_ARGUMENTS.match(rest):
+    elif (found := _JSON_ARGUMENTS.match(rest)) and known.takes(text[start:at], found["key"]):
         end, _ = value_end(text, len(text) - len(rest), SPECIAL_TOKEN)
     else:
         return "text"

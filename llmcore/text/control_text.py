@@ -7,11 +7,13 @@ depend on how the text is cut into pieces.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 
 from llmcore.engine import ToolCall
 from llmcore.text.call_arguments import known_name
-from llmcore.text.call_forms import Found, Verdict
+from llmcore.text.call_forms import Found, Known, Verdict
 from llmcore.text.control_marks import (
     BARE_HARMONY,
     BARE_HEADER,
@@ -54,16 +56,17 @@ _MAY_END = re.compile(r"[}\])>`<|]")
 class ControlText:
     """Parser of one reply's text.
 
-    names: names of known tools; their calls need no mark. wanted: pass on calls; if False, they are removed.
-    any_name: treat JSON as a call whatever its name. in_thought: the prompt has already opened a thought.
-    doubtful: the first words may be a thought with only an end mark; hold them back until that mark or
-    `release`.
+    names: names of known tools; their calls need no mark. parameters: see `Known`. wanted: pass on calls; if
+    False, they are removed. any_name: treat JSON as a call whatever its name. in_thought: the prompt has
+    already opened a thought. doubtful: the first words may be a thought with only an end mark; hold them back
+    until that mark or `release`.
     """
 
     def __init__(
         self,
         names: Iterable[str] = (),
         *,
+        parameters: Mapping[str, AbstractSet[str]] = MappingProxyType({}),
         wanted: bool = True,
         any_name: bool = False,
         in_thought: bool = False,
@@ -72,6 +75,7 @@ class ControlText:
     ) -> None:
         self._names = frozenset(names)
         self._name_in_words, self._name_beginnings, self._may_call = names_in_words(self._names)
+        self._parameters = parameters
         self._wanted = wanted
         self._any_name = any_name and wanted
         self._new_id = new_id
@@ -258,7 +262,7 @@ class ControlText:
         return True
 
     def _judge(self, text: str, at_start: bool = False) -> Verdict | Found:
-        return judge(text, self._names, any_name=self._any_name, at_start=at_start)
+        return judge(text, Known(self._names, self._any_name, at_start, self._parameters))
 
     def _read_trigger(self) -> bool:
         """Parse a mark, or a call without one, at the front of the pending text."""

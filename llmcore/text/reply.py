@@ -10,7 +10,14 @@ from llmcore.engine import Delta, FinishReason, ReplyError, Request, RequestErro
 from llmcore.text.call_arguments import known_name
 from llmcore.text.control_text import ControlText
 from llmcore.text.reply_parts import Part
-from llmcore.text.tool_calls import BARE_JSON, MalformedToolCall, Markup, new_call_id, shown_tools
+from llmcore.text.tool_calls import (
+    BARE_JSON,
+    MalformedToolCall,
+    Markup,
+    new_call_id,
+    shown_parameters,
+    shown_tools,
+)
 
 
 class ReplyParser:
@@ -34,6 +41,7 @@ class ReplyParser:
         self._for_unknown = "" if self._forbids_calls else next(takers, "")
         self.text = ControlText(
             shown_tools(request),
+            parameters=shown_parameters(request),
             wanted=bool(request.tools) and not self._forbids_calls,
             any_name=markup == BARE_JSON or self._for_unknown != "",
             in_thought=in_thought,

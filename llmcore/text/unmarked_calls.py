@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import lru_cache
 
 from llmcore.text.call_forms import FORMS, Found, Known, Verdict, find_name, read_known
@@ -53,11 +54,9 @@ def names_in_words(
     return pattern, beginnings, may_call
 
 
-def judge(
-    text: str, names: AbstractSet[str], *, any_name: bool = False, at_start: bool = False
-) -> Verdict | Found:
+def judge(text: str, known: Known) -> Verdict | Found:
     """Decide whether a text is a call. It begins with "<", a brace, bracket, backquote, or the name of a tool
-    or a text that may precede it. See `Known` for the options.
+    or a text that may precede it.
     """
     action = _ACTION.match(text)
     at = action.end() if action else 0
@@ -66,12 +65,11 @@ def judge(
             word = begins[1] or ""
             return "open" if any(language.startswith(word) for language in _LANGUAGES) else "text"
         if program := _PROGRAM.match(text, at):
-            return _judge_program(text, program.end(), names)
+            return _judge_program(text, program.end(), known.names)
         fence = _FENCE.match(text, at)
         if fence is None:
             return "text"
-        at, at_start = fence.end(), True
-    known = Known(names, any_name, at_start)
+        at, known = fence.end(), replace(known, at_start=True)
     if at == len(text):
         return "open"
     verdicts = [form(text[at:], known) for begins, form in FORMS if text[at] in begins or not begins]

@@ -153,7 +153,11 @@ def _in_quotes(found: re.Match[str]) -> str:
 
 
 def _json_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """Return arguments as JSON. Raises MalformedToolCall for values that only Python has, such as sets."""
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except TypeError as error:
+        raise MalformedToolCall(f"not JSON: {value!r}") from error
 
 
 def _json_calls(text: str) -> list[WrittenCall]:

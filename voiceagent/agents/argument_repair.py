@@ -23,7 +23,7 @@ _CHOICES = ("literal_error", "enum")
 
 
 def repair(given: Any, errors: Sequence[Any], fields: Collection[str], optional: Collection[str]) -> Any:
-    """Return the arguments with every error repaired, or None if one cannot be.
+    """Return the arguments with all errors repaired that can be, or None if none can.
 
     given: the parsed JSON. errors: pydantic's. fields: names of the arguments. optional: those that may be
     left out; null stands for that, as many models write all of them.
@@ -31,19 +31,19 @@ def repair(given: Any, errors: Sequence[Any], fields: Collection[str], optional:
     if isinstance(given, dict) and len(given) == 1 and fields and not given.keys() & set(fields):
         (name, inner), *_ = given.items()
         return inner if name in _WRAPPERS and isinstance(inner, dict) else None
+    repaired = False
     for error in errors:
         holder = _holder(given, error["loc"])
         if holder is None:
-            return None
+            continue
         place = error["loc"][-1]
         if error["input"] is None and error["loc"][0] in optional and len(error["loc"]) == 1:
             del holder[place]
-            continue
-        value = _repaired(error)
-        if value is None:
-            return None
-        holder[place] = value
-    return given
+            repaired = True
+        elif (value := _repaired(error)) is not None:
+            holder[place] = value
+            repaired = True
+    return given if repaired else None
 
 
 def _holder(given: Any, loc: Sequence[int | str]) -> Any:

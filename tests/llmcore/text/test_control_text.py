@@ -112,6 +112,49 @@ def test_text_that_only_resembles_control_text_is_said_as_it_is(text: str) -> No
     assert read(list(text)) == (text, [], "")
 
 
+REMARKS = (
+    "Your order (total = 12 dollars) is ready.",
+    "Your order(total: 12 dollars) is ready.",
+    "Here is your order (pizza = tuna, size = large).",
+    "I am calling order (pizza = 5) now.",
+    "Your order: {drink: one, pizza: two}",
+    "Set the table (n=4), and play {me: please} the first act.",
+    "In the play (act = 3) he dies.",
+    'In the play (act = "three") he dies.',
+    "record (date = today)",
+    "To play (key = C major), press {one: two}.",
+)
+
+
+@pytest.mark.parametrize("text", REMARKS)
+def test_a_remark_after_a_word_that_is_also_a_tools_name_is_said(text: str) -> None:
+    pizzas = frozenset({"pizza", "number"})
+    names = ("order", "play", "table", "record")
+    control = ControlText(names, parameters=dict.fromkeys(names, pizzas))
+    parts = [part for character in text for part in control.push(character)] + control.finish()
+    assert "".join(part.words for part in parts) == text
+    assert not any(part.calls for part in parts)
+
+
+@pytest.mark.parametrize(
+    "call",
+    (
+        *(
+            "order(pizza: tuna)",
+            "order(Pizza: tuna)",
+            "order {pizza: tuna}",
+            "order(arguments: {pizza: tuna})",
+        ),
+        *('order(size="large")', "order(size=large)", 'order {"size": "large"}', 'order {size: "large"}'),
+    ),
+)
+def test_a_call_without_quotes_among_words_names_a_parameter_of_its_tool(call: str) -> None:
+    control = ControlText(("order",), parameters={"order": frozenset({"pizza"})})
+    parts = control.push(f"Let me see. {call}") + control.finish()
+    assert "".join(part.words for part in parts) == "Let me see. "
+    assert [each.name for part in parts for each in part.calls] == ["order"]
+
+
 PARTS = st.sampled_from((*THOUGHTS.values(), *CALLS.values(), *ORDINARY, *REGIONS, JSON_CALL)) | st.text(
     max_size=8
 )
@@ -289,3 +332,10 @@ def test_ids_are_never_the_same_twice() -> None:
 
 def test_no_mark_is_the_beginning_of_another() -> None:
     assert [mark for mark in REGIONS if MARK.fullmatch(mark) is None] == []
+
+
+@pytest.mark.parametrize("text", ["book {'Emma'}", "book {'of': {'Emma'}}", "book {'a': b'c'}"])
+def test_values_that_only_python_has_are_an_unreadable_call(text: str) -> None:
+    with pytest.raises(MalformedToolCall):
+        ControlText(NAMES).push(f"The {text} ")
+    assert read([f"The {text} is here."], wanted=False)[:2] == ("The is here.", [])

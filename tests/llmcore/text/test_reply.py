@@ -100,3 +100,15 @@ def test_cut_reply_that_may_call_no_tool_hands_nothing_on(written: str) -> None:
     parser = ReplyParser(Request(HISTORY, (HANDS_ON,), tool_choice="none"))
     deltas = parser.push(written) + parser.finish("length", Usage())
     assert not any(delta.tool_calls for delta in deltas)
+
+
+def test_a_remark_that_names_no_parameter_of_the_tool_before_it_is_said() -> None:
+    order = Tool("order", "", {"type": "object", "properties": {"pizza": {"type": "string"}}})
+    remark = "Your order(total: 12 dollars) is ready."
+    assert called(remark, order) == (remark, [])
+    assert called("Let me see. order(Pizza: tuna)", order) == (
+        "Let me see.",
+        [("order", '{"Pizza": "tuna"}')],
+    )
+    free = Tool("order", "", {"type": "object", "properties": {}, "additionalProperties": True})
+    assert called(remark, free)[1] == [("order", '{"total": "12 dollars"}')]

@@ -167,6 +167,15 @@ def test_an_argument_in_another_form_is_read_where_its_meaning_is_certain(
         assert {name: given[name] for name in meant} == meant
 
 
+def test_the_model_is_told_only_of_the_arguments_whose_meaning_is_not_certain() -> None:
+    written = {"people": "a few", "when": "7 p.m.", "room": "Deluxe Suite"}
+    with pytest.raises(WrongArguments) as caught:
+        Kitchen.tools[0].check(json.dumps(written))
+    assert "people: Input should be" in str(caught.value)
+    assert "7 p.m." not in str(caught.value)
+    assert "Deluxe Suite" not in str(caught.value)
+
+
 def test_an_agent_has_the_tools_of_the_class_that_it_derives_from() -> None:
     class Branch(Shop):
         @tool

@@ -11,11 +11,13 @@ from voiceagent.transports.realtime.protocol.errors import RequestError
 FORMAT_NAMES = {AudioFormat.PCMU: "audio/pcmu", AudioFormat.PCMA: "audio/pcma"}
 """The wire's names of formats; all others are "audio/pcm"."""
 _FILES = re.compile(
-    rb"(?P<WAV>RIF[FX]....WAVE)|(?P<Ogg>OggS\0)|(?P<FLAC>fLaC[\0\x80]\0)|(?P<WebM>\x1aE\xdf\xa3[\x80-\xff])"
-    rb"|(?P<MP3>ID3[\2-\4]\0)",
+    rb"(?P<WAV>RIF[FX](?:....WAVE|.{0,7}\Z))|(?P<Ogg>OggS\0)|(?P<FLAC>fLaC[\0\x80]\0)"
+    rb"|(?P<WebM>\x1aE\xdf\xa3[\x80-\xff])|(?P<MP3>ID3[\2-\4]\0)",
     re.DOTALL,
 )
-"""Beginnings of files, of 5 bytes and more: raw audio begins so less than once in 100 years of a call."""
+"""Beginnings of files: of 5 bytes and more, or all of an audio that is shorter than its header. Raw audio
+begins so less than once in 100 years of a call.
+"""
 FILE_HEADS = ("UklG", "T2dn", "Zkxh", "GkXf", "SUQz")
 """The first three bytes of each in base64. Audio without them needs no closer look."""
 _HEAD_CHARACTERS = 16
