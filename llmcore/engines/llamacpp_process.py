@@ -49,14 +49,14 @@ class LlamaCppProcess:
         self._client: httpx2.AsyncClient | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._shows_special_tokens = False
-        self._trouble = "the engine is not started"
+        self._problem = "the engine is not started"
 
     @property
     def client(self) -> httpx2.AsyncClient:
         """Connections to the server that runs. Raises LlmError."""
         if self._client is None:
             kind = ServerError if self._keeper is not None else SetupError
-            raise kind(f"{self._settings.model}: {self._trouble}")
+            raise kind(f"{self._settings.model}: {self._problem}")
         return self._client
 
     async def start(self, shows_special_tokens: bool = False) -> None:
@@ -66,13 +66,13 @@ class LlamaCppProcess:
         """
         self._shows_special_tokens = shows_special_tokens
         self._client = await self._launch()
-        self._trouble = "llama.cpp died and is being started again"
+        self._problem = "llama.cpp died and is being started again"
         self._keeper = asyncio.create_task(self._keep_alive())
 
     async def close(self) -> None:
         """End the process; a second call does nothing."""
         keeper, self._keeper = self._keeper, None
-        self._trouble = "the engine was closed"
+        self._problem = "the engine was closed"
         if keeper is not None:
             keeper.cancel()
             await asyncio.wait([keeper])
@@ -143,8 +143,8 @@ class LlamaCppProcess:
                 log.warning("%s: llama.cpp is back", self._settings.model)
             except LlmError as error:
                 failures += 1
-                self._trouble = f"llama.cpp died and cannot be started again: {error}"
-                log.error("%s", self._trouble)
+                self._problem = f"llama.cpp died and cannot be started again: {error}"
+                log.error("%s", self._problem)
                 await asyncio.sleep(_RESTART.wait_s(failures, random.random))
 
     async def _end(self) -> None:

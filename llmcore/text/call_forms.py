@@ -1,7 +1,7 @@
 """Forms of tool calls without a mark.
 
-Each looks at the beginning of a growing text. Text that only resembles a call is told at the first character
-that cannot occur in one.
+Each looks at the beginning of a growing text. Text that only resembles a call is rejected at the first
+character that cannot occur in one.
 """
 
 from __future__ import annotations

@@ -85,9 +85,8 @@ class ControlText:
         self._has_call = False  # a call of this region has been read
         self._has_begun = False
         self._out = SpokenParts(doubtful)
-        self._in_plain_words = self._in_plain_thought = (
-            False  # fast path: plain words, or plain text of a thought
-        )
+        # fast paths: plain words, or plain text of a thought
+        self._in_plain_words = self._in_plain_thought = False
         self.unopened = False
         """True once a thought without a beginning has ended."""
 

@@ -31,11 +31,12 @@ class Reports:
         return "" if self._failed is None else self._failed.fallback
 
     def request(self, report: ReplyRequested) -> None:
-        """Queue a report, joined to the pending one, if any. One that is being spoken is not queued again,
-        unless its guidance is empty: it is then about all that is new in the history.
+        """Queue a report, joined to the pending one, if any. One that is being spoken, or whose own words are
+        about to be, is not queued again, unless its guidance is empty: it is then about all that is new in
+        the history.
         """
-        spoken = "" if self._spoken is None else self._spoken[1].guidance
-        if report.guidance and report.guidance in spoken:
+        current = self._failed if self._spoken is None else self._spoken[1]
+        if report.guidance and current is not None and report.guidance in current.guidance:
             return
         self._pending = report if self._pending is None else _joined(self._pending, report)
 

@@ -12,6 +12,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from threading import Thread
 from typing import NamedTuple
@@ -67,7 +68,7 @@ def make_runs(plan: Plan) -> Iterator[Run]:
         for worker in finishing:
             worker.process.join()
     finally:
-        for worker in workers:
+        for worker in (*workers, *finishing):
             worker.kill()
 
 
@@ -105,13 +106,15 @@ class _Worker:
         return message
 
     def give(self, task: _Task) -> None:
-        """Let the process make the runs of a scenario."""
+        """Let the process make the runs of a scenario. If it has just died, `receive` says so."""
         self.scenario, self.seed = task
-        self.connection.send(task)
+        with suppress(OSError):
+            self.connection.send(task)
 
     def finish(self) -> None:
         """Let the process close its engines and end."""
-        self.connection.send(None)
+        with suppress(OSError):
+            self.connection.send(None)
 
     def cause_of_death(self) -> str:
         """Return how the process died, as a predicate."""

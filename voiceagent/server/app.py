@@ -68,7 +68,7 @@ class Server:
         self._llm_monitor = LlmMonitor(self._metrics.llm)
         register_gpu_metrics(self._metrics.registry)
         self._engines = build_engines(config, self._llm_monitor, self._metrics)
-        self._health = HealthMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
+        self._health = HealthMonitor(self._metrics, self._engines, self._llm_monitor, self._other_problems)
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._triage = Triage(self._collect)
         self._slots = LocalSlots(config.server.max_calls)
@@ -167,7 +167,7 @@ class Server:
     def _transcribing(self) -> int:
         return self._calls.transcribing
 
-    def _other_troubles(self) -> dict[str, str]:
+    def _other_problems(self) -> dict[str, str]:
         return self._routes.problems()
 
     def _loop_stalled(self, clock_s: float, lag_s: float) -> None:

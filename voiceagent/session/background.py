@@ -1,4 +1,4 @@
-"""Background sounds in one call: mixed under its frames, and sent alone between them."""
+"""Background sounds in one call: mixed under the frames of speech, and sent alone between them."""
 
 from __future__ import annotations
 

@@ -265,6 +265,21 @@ def test_report_spoken_as_it_is_waits_for_the_caller_and_does_not_replace_the_an
     assert not answer.say
 
 
+def test_report_that_comes_again_before_it_is_spoken_as_it_is_is_spoken_once():
+    world = answered_call()
+    report(world, fallback=NEWS)
+    response_id = world.response_id()
+    world.feed(ev.ResponseFailed(response_id, "llm", "it broke"))
+    item_id = world.begin_speaking(5.0)
+    world.play_out(response_id)
+    report(world, fallback=NEWS)
+    world.pause(item_id, "and tomorrow", 6.0)
+    world.feed(ev.TurnEnded(6.0))
+    (answer,) = of(do.StartResponse, world.play_out(world.make(NEWS)))
+    assert said_as_it_is(world) == [NEWS]
+    assert answer.request.messages[-1].content != f"Tell: {NEWS}"
+
+
 def test_voice_that_fails_to_speak_a_report_as_it_is_apologises():
     world = answered_call()
     report(world, fallback=NEWS)

@@ -23,7 +23,7 @@ from voiceagent.evals import command
 from voiceagent.evals.command import Outputs, run_eval
 from voiceagent.evals.record import Failure
 from voiceagent.evals.results import Run, read_results
-from voiceagent.evals.run_processes import _end_with_parent, make_runs
+from voiceagent.evals.run_processes import _end_with_parent, _Task, _Worker, make_runs
 from voiceagent.evals.runs import Plan
 from voiceagent.validation.errors import CommandFailed
 
@@ -91,6 +91,13 @@ class NoSpace(Polite):
             raise OSError(28, "No space left on device")
 
 
+class NeverCloses(Polite):
+    """An LLM whose end has to be waited for."""
+
+    async def close(self) -> None:
+        time.sleep(60)  # noqa: ASYNC251  as a library does that hangs
+
+
 def plan_of(folder: Path, agent: type[Agent], runs: int) -> Plan:
     (folder / "shop.toml").write_text(CONFIG.replace("NAME", agent.__name__))
     (folder / "evals").mkdir()
@@ -115,6 +122,34 @@ def test_a_process_that_dies_fails_the_run_in_progress_only(
 
 def test_signals_to_all_processes_leave_a_process_of_runs_to_its_parent(tmp_path: Path) -> None:
     assert all(run.passed for run in make_runs(plan_of(tmp_path, GetsSignals, runs=2)))
+
+
+def test_ctrl_c_ends_processes_that_close_their_engines(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, Shop, runs=1)
+    plan.config.write_text(plan.config.read_text().replace(":Polite", ":NeverCloses"))
+    runs = make_runs(plan)
+    assert all(next(runs).passed for _ in range(2))
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(runs)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    for process in multiprocessing.active_children():
+        process.join(30.0)
+        assert process.exitcode == -signal.SIGKILL
+
+
+def test_a_task_for_a_process_that_has_just_died_is_one_that_it_lost(tmp_path: Path) -> None:
+    worker = _Worker(plan_of(tmp_path, Shop, runs=1))
+    worker.kill()
+    assert worker.cause_of_death() == "was killed by SIGKILL"
+    worker.give(_Task("hello", 1))
+    assert (worker.scenario, worker.seed) == ("hello", 1)
+    worker.finish()
+    with pytest.raises((EOFError, OSError)):
+        worker.receive()
 
 
 def outputs_in(folder: Path) -> Outputs:
