@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -86,14 +87,23 @@ def add_talk(talk: argparse.ArgumentParser) -> None:
     talk.set_defaults(command=_talk)
 
 
+def _idempotency_key(text: str) -> str:
+    """Check a key for `--once`. An empty one, as of a variable that is not set, would call anew each time."""
+    if not re.fullmatch(r"[!-~]{1,255}", text):
+        raise argparse.ArgumentTypeError(f"{text!r}; allowed: 1 to 255 visible ASCII characters")
+    return text
+
+
 def add_call(call: argparse.ArgumentParser) -> None:
     """Add the options of `voiceagent call NUMBER`."""
     call.add_argument("to", metavar="NUMBER", help="number to call, such as +15550100000")
-    call.add_argument("--agent", default="", metavar="NAME", help="a name of agent.others; the usual one")
+    call.add_argument(
+        "--agent", default="", metavar="NAME", help="a name of agent.alternatives; the usual one"
+    )
     call.add_argument("--reason", default="", metavar="TEXT", help="reason for calling, for the agent")
     call.add_argument("--provider", default="", help="a name of outbound.numbers; the first one")
     what = "idempotency key: another run with it follows the first one's call; a new key a run"
-    call.add_argument("--once", default="", metavar="KEY", help=what)
+    call.add_argument("--once", type=_idempotency_key, default="", metavar="KEY", help=what)
     call.add_argument("--url", default="", help="the running server; that of the configuration's port here")
     what = "environment variable with the server's API key; that of the configuration"
     call.add_argument("--key-env", metavar="VARIABLE", help=what)

@@ -17,7 +17,7 @@ def config_error(source: Path, key: str, value: object, message: str) -> ConfigE
     """Return the error of one key of the file `source`, in one line. key: "" for the file as a whole."""
     if not key:
         return ConfigError(f"{source}: {' '.join(message.split())}")
-    shown = repr(value)
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)  # as TOML writes it
     if len(shown) > 80:
         shown = shown[:77] + "..."
     return ConfigError(f"{source}: {key} = {shown}: {' '.join(message.split())}")

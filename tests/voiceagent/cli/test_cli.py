@@ -284,3 +284,12 @@ def test_a_reader_that_has_enough_ends_the_output_without_a_traceback() -> None:
 def test_without_a_command_the_commands_are_printed(capsys):
     assert main([]) == 2
     assert "voiceagent new my_agent" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["", " ", "Auftrag-ü", "order 17", "x" * 256])
+def test_a_key_that_the_server_would_refuse_places_no_call(
+    key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["call", "+15550123456", "--once", key])
+    assert "1 to 255 visible ASCII characters" in capsys.readouterr().err

@@ -85,7 +85,7 @@ def test_a_missing_engine_is_named(tmp_path):
         ('[server]\nport = "8080"', "server.port = '8080': Input should be a valid integer"),
         ("[server]\nport = 8080.0", "server.port = 8080.0: Input should be a valid integer"),
         ("[server]\nport = 70000", "server.port = 70000: Input should be less than or equal to 65535"),
-        ("[server]\nport = true", "server.port = True: Input should be a valid integer"),
+        ("[server]\nport = true", "server.port = true: Input should be a valid integer"),
         ("[turn]\nthreshold = 1.0", "turn.threshold = 1.0: Input should be less than 1"),
         ('[log]\nformat = "xml"', "log.format = 'xml': Input should be 'console' or 'json'"),
         ("server = 1", "server = 1: "),

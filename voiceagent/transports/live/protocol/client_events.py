@@ -78,7 +78,11 @@ class ThinkingAppend(ContextAppend):
 
 
 class CommentaryAppend(ContextAppend):
-    """Event `session.commentary.append`: context that the agent says to the caller."""
+    """Event `session.commentary.append`: context that the agent says to the caller. Blanks are refused: they
+    would end the wait for an answer, and leave the caller in silence.
+    """
+
+    content: Annotated[str, Field(min_length=1, max_length=MAX_APPEND_CHARACTERS, pattern=r"\S")]
 
 
 class FunctionOutput(Wire):

@@ -218,3 +218,10 @@ def test_other_items_are_refused(wire: dict[str, Any], param: str) -> None:
     with pytest.raises(RequestError) as caught:
         to_history_item(wire, "i")
     assert caught.value.param == param
+
+
+@pytest.mark.parametrize("blank", ["", "   ", "\n"])
+def test_commentary_without_words_is_refused_as_the_caller_would_wait_in_silence(blank: str) -> None:
+    with pytest.raises(RequestError, match="content is"):
+        taken("session.commentary.append", content=blank, delegation_id=None)
+    assert taken("session.commentary.append", content="\n It rains.", delegation_id=None)
