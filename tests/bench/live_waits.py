@@ -111,6 +111,12 @@ def answers(event: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"type": "response.item.create", "item": output}, {"type": "response.create"}]
 
 
+def heard_span(delta: str, now_s: float, heard: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return when a caller hears a chunk, begin and end in seconds. heard: the chunks before it."""
+    begin_s = max(now_s, heard[-1][1] if heard else now_s)
+    return begin_s, begin_s + len(base64.b64decode(delta)) / 2 / HZ
+
+
 async def longest_silence(address: str, delegation: str) -> float:
     """Return the longest silence in seconds from the caller's end to the delegated answer, over WebSocket."""
     voice = recorded("goforward.wav", HZ)
@@ -135,9 +141,7 @@ async def longest_silence(address: str, delegation: str) -> float:
                 answering.append(asyncio.create_task(answer(answered)))
             match event["type"]:
                 case "session.output_audio.delta":
-                    length_s = len(base64.b64decode(event["delta"])) / 2 / HZ
-                    begin_s = max(time.monotonic(), heard[-1][1] if heard else 0.0)
-                    heard.append((begin_s, begin_s + length_s))
+                    heard.append(heard_span(event["delta"], time.monotonic(), heard))
                 case "session.output_transcript.delta":
                     said += event["delta"]
                     if "sunny" in said:

@@ -59,16 +59,22 @@ def run_eval(plan: Plan, against: str, outputs: Outputs) -> None:
     """Run an eval and print it. against: see `AGAINST`; "" compares with nothing.
 
     Raises CommandFailed: a scenario's pass rate is below the minimum, or worse beyond chance. ConfigError.
-    KeyboardInterrupt with the number of calls so far, whose results are printed and written.
+    KeyboardInterrupt with the number of calls so far, whose results are printed and, unless they are those of
+    `against`, written.
     """
     _check(plan, outputs.min_rate)
     if outputs.folder is not None:
         history.create(outputs.folder)
     try:
         before = _before(replace(plan, calls=None), against) if against else None
+    except _Stopped as stopped:  # the results are of what it is compared with, so they are not written
+        print_results(stopped.results)
+        _raise_stopped(stopped, [])
+    try:
         after = _measure(plan, _name(plan))
     except _Stopped as stopped:
-        _publish_stopped(stopped, plan.calls, outputs)
+        print_results(stopped.results)
+        _raise_stopped(stopped, _write(stopped.results, plan.calls, outputs))
     print_results(after)
     problems = _write(after, plan.calls, outputs)
     changes: list[Change] = []
@@ -83,10 +89,10 @@ def run_eval(plan: Plan, against: str, outputs: Outputs) -> None:
         _check_rates(after, outputs.min_rate)
 
 
-def _publish_stopped(stopped: _Stopped, calls: Path | None, outputs: Outputs) -> NoReturn:
-    """Print and write the results until the eval was stopped, and raise its error with their number."""
-    print_results(stopped.results)
-    problems = _write(stopped.results, calls, outputs)
+def _raise_stopped(stopped: _Stopped, problems: list[str]) -> NoReturn:
+    """Raise the error that stopped the eval, with the number of calls so far. problems: of files that cannot
+    be written.
+    """
     after = f"after {stopped.results.stopped_after}"
     if isinstance(stopped.error, KeyboardInterrupt):
         raise KeyboardInterrupt("; ".join((f"interrupted {after}", *problems))) from stopped

@@ -167,6 +167,23 @@ def check_written(folder: Path, runs: int, planned: int) -> None:
     assert suite.findtext("system-err") == f"stopped after {runs} of {planned} calls"
 
 
+def test_results_of_what_an_eval_is_compared_with_are_not_written_as_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: Plan) -> Iterator[Run]:
+        yield Run("hello", 1, ())
+        raise KeyboardInterrupt
+
+    plan = plan_of(tmp_path, Shop, runs=3)
+    monkeypatch.setattr(command, "make_runs", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="interrupted after 1 of 6 calls"):
+        run_eval(plan, str(plan.config), outputs_in(tmp_path))
+    assert "hello" in capsys.readouterr().out
+    assert not (tmp_path / "out.json").exists()
+    assert not (tmp_path / "out.xml").exists()
+    assert list((tmp_path / "all").glob("*.json")) == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_results_until_ctrl_c_or_sigterm_are_printed_and_written(
     number: signal.Signals,
