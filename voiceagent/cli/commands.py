@@ -103,7 +103,7 @@ def add_call(call: argparse.ArgumentParser) -> None:
     call.add_argument("--reason", default="", metavar="TEXT", help="reason for calling, for the agent")
     call.add_argument("--provider", default="", help="a name of outbound.numbers; the first one")
     what = "idempotency key: another run with it follows the first one's call; a new key a run"
-    call.add_argument("--once", type=_idempotency_key, default="", metavar="KEY", help=what)
+    call.add_argument("--once", type=_idempotency_key, default=None, metavar="KEY", help=what)
     call.add_argument("--url", default="", help="the running server; that of the configuration's port here")
     what = "environment variable with the server's API key; that of the configuration"
     call.add_argument("--key-env", metavar="VARIABLE", help=what)

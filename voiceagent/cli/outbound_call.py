@@ -36,12 +36,12 @@ def server_of(config: Config | None, url: str, key_env: str | None) -> tuple[str
     return url.rstrip("/"), keys[0]
 
 
-def call(url: str, key: str, order: Mapping[str, str], once: str = "") -> None:
+def call(url: str, key: str, order: Mapping[str, str], once: str | None = None) -> None:
     """Place a call and print its status until it is over; Ctrl-C ends it. Raise CommandFailed if nobody
     answered.
 
-    url, key: see `server_of`. order: fields of `POST /v1/calls`. once: its idempotency key, "" for a new one:
-    another run with the same key follows the first one's call.
+    url, key: see `server_of`. order: fields of `POST /v1/calls`. once: its idempotency key, None for a new
+    one: another run with the same key follows the first one's call.
     """
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     wish = {name: value for name, value in order.items() if value}
