@@ -3,9 +3,9 @@
 python tests/bench/spoken_delegations.py [--config CONFIG] [--delay 2] [--voice kokoro:am_michael]
 
 The client answers each delegation by commentary after `--delay` seconds. Prints for each of twelve requests
-what was heard on both sides, when the model delegated, and the silences before the agent's audio; then how
-many were delegated, and how many of these had their result spoken. Times are seconds after the caller's last
-voiced sample. The default configuration is the model of 0.5 B of `configs/chat.toml` with Joe's voice.
+what was said, when the model delegated, and the silences before the agent's audio; then how many were
+delegated, and of how many the agent spoke after the client's answer. Times are seconds after the caller's
+last voiced sample. The default configuration is the model of 0.5 B of `configs/chat.toml` with Joe's voice.
 """
 
 from __future__ import annotations
@@ -56,6 +56,9 @@ CONFIG = """
 [agent]
 max_output_tokens = 60
 
+[recognizer]
+engine = "moonshine"
+
 [llm]
 engine = "llamacpp"
 model = "weights:qwen2.5-coder-0.5b-instruct/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
@@ -89,8 +92,8 @@ class Heard:
         return [round(gap, 2) for gap in gaps if gap > 0.05]
 
     @property
-    def result_heard(self) -> bool:
-        """True if the agent spoke after the client's answer."""
+    def answered(self) -> bool:
+        """True if the agent spoke after the client's answer, of the result or not."""
         return self.told_s is not None and any(begin > self.told_s for begin, _ in self.audio)
 
 
@@ -144,10 +147,16 @@ async def measure(config: Path, voice_name: str, delay_s: float) -> None:
             heard = await call(address, np.concatenate([np.zeros(HZ // 2, np.int16), sound]), result, delay_s)
             calls.append(heard)
             print(f"{request!r}: {heard.said!r}")
-            print(f"  delegated after {heard.delegated_s}, silences {heard.silences_s}", flush=True)
+            when = (
+                "not delegated" if heard.delegated_s is None else f"delegated after {heard.delegated_s:.2f}"
+            )
+            print(f"  {when}, silences {heard.silences_s}", flush=True)
     delegated = [each for each in calls if each.delegated_s is not None]
     first = [each.silences_s[0] for each in calls if each.silences_s]
-    print(f"{len(delegated)} of {len(calls)} delegated, {sum(each.result_heard for each in delegated)} heard")
+    answered = sum(each.answered for each in delegated)
+    print(
+        f"{len(delegated)} of {len(calls)} delegated, {answered} of these spoken of after the client's answer"
+    )
     print(f"first audio: p50 {median(first):.2f}, longest {max(first):.2f}")
     print(f"longest silence {max(max(each.silences_s, default=0.0) for each in calls):.2f}")
 
