@@ -53,11 +53,13 @@ def main() -> None:
         told = {"url": server.listening_address}
     except Exception as error:  # xllamacpp raises whatever its C++ side throws
         server, told = None, {"error": f"{type(error).__name__}: {error}"}
-    print(json.dumps(told), file=answer, flush=True)
-    if server is not None:
-        sys.stdin.read()
-    # without the destructors of native threads, which may still be computing
-    os._exit(0 if server is not None else 1)
+    try:
+        print(json.dumps(told), file=answer, flush=True)
+        if server is not None:
+            sys.stdin.read()
+    finally:  # also if the parent died meanwhile and cannot be answered
+        # without the destructors of native threads, which may still be computing, or wait for ever
+        os._exit(0 if server is not None else 1)
 
 
 if __name__ == "__main__":
