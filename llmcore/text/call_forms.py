@@ -146,7 +146,7 @@ def _first_pair(text: str) -> tuple[str | None, str | None]:
     if not rest.startswith("{"):
         return (None, None) if rest else ("", None)
     rest = rest.removeprefix("{").removeprefix("{").lstrip()
-    quoted = rest[:1] in ("'", '"') and rest != ""
+    quoted = rest[:1] in ("'", '"')
     key, closed, rest = rest[1:].partition(rest[0]) if quoted else _bare_key(rest)
     if not closed:
         return (None, None) if rest else (key, None)
@@ -157,11 +157,10 @@ def _first_pair(text: str) -> tuple[str | None, str | None]:
 
 
 def _bare_key(text: str) -> tuple[str, str, str]:
-    """Return a key without quotes, True text if it has an end, and the rest from there on."""
-    key = re.match(r"\w*", text)
-    assert key is not None
-    rest = text[key.end() :]
-    return key[0], rest.lstrip()[:1] if rest.lstrip()[:1] == ":" else "", rest
+    """Return a key without quotes, its colon ("" for none), and the text from there on."""
+    found = re.match(r"(\w*)\s*(:?)", text)
+    assert found is not None
+    return found[1], found[2], text[found.start(2) :]
 
 
 def _keyed(text: str, known: Known) -> Verdict | Found:
@@ -226,7 +225,7 @@ def _in_brackets(text: str, start: int, at: int, listed: bool, known: Known) -> 
     if not (_has_arguments(text, start, at, known) or (alone and _NO_ARGUMENTS.match(text, at))):
         return "text"
     start = 0 if listed else start
-    end = _brackets_end(text, start)
+    end, _ = value_end(text, start, python=True)
     return "begun" if end < 0 else (end, read_known(text[start:end], known.names))
 
 
@@ -300,25 +299,3 @@ def _marked_end(text: str, mark: str, other: str) -> int:
     end = text.rfind(mark) + len(mark)
     rest = text[end:].lstrip()
     return end if mark in text and rest and not other.startswith(rest[: len(other)]) else -1
-
-
-def _brackets_end(text: str, start: int) -> int:
-    """Return the position after the closing bracket of the first one from `start`; -1 while it is open."""
-    depth, quote, at = 0, "", start
-    while at < len(text):
-        character = text[at]
-        if quote:
-            if character == "\\":
-                at += 1
-            elif character == quote:
-                quote = ""
-        elif character in "\"'":
-            quote = character
-        elif character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-            if depth == 0:
-                return at + 1
-        at += 1
-    return -1

@@ -40,7 +40,8 @@ _BARE = re.compile(
     r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<=[{,:\[])\s*([A-Za-z_][\w -]*?)\s*(?=[:,}\]])"""
 )
 """A string, or a key or value of letters without quotes."""
-_WORDS_OF_JSON = ("true", "false", "null", "True", "False", "None")
+_WORDS = {"true": True, "false": False, "null": None}
+"""Values of JSON whose words are names in Python."""
 _LOOSE_CALL = re.compile(r"\s*(?P<name>[\w.\-]+) ?\((?P<body>.*)\)\s*\Z", re.DOTALL)
 _LOOSE_ARGUMENT = re.compile(r"""\s*(\w+)\s*[=:]\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]*)\s*(?:,|\Z)""")
 
@@ -53,7 +54,7 @@ def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
     text = text.strip()
     if text in names:
         return [(text, "{}")]
-    for reader in READERS:
+    for reader in _READERS:
         if calls := reader(text):
             return calls
     if calls := _element_calls(text, names):
@@ -61,25 +62,29 @@ def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
     raise MalformedToolCall(f"not a tool call: {text!r}")
 
 
-def value_end(text: str, start: int = 0, limit: re.Pattern[str] | None = None) -> tuple[int, bool]:
+def value_end(
+    text: str, start: int = 0, limit: re.Pattern[str] | None = None, *, python: bool = False
+) -> tuple[int, bool]:
     """Return the end of the JSON object or list that begins at `start`, and True if it is complete.
 
     It is incomplete if `limit` matches first, outside of its strings, or if the text ends; the end is -1
-    then.
+    then. python: the value is a call of Python, with round brackets and both kinds of quotes; its name may
+    precede it.
     """
-    depth, at, quoted = 0, start, False
+    quotes, opening, closing = ("\"'", "([{", ")]}") if python else ('"', "[{", "]}")
+    depth, at, quote = 0, start, ""
     while at < len(text):
         character = text[at]
-        if quoted:
+        if quote:
             if character == "\\":
                 at += 1
-            elif character == '"':
-                quoted = False
-        elif character == '"':
-            quoted = True
-        elif character in "{[":
+            elif character == quote:
+                quote = ""
+        elif character in quotes:
+            quote = character
+        elif character in opening:
             depth += 1
-        elif character in "}]":
+        elif character in closing:
             depth -= 1
             if depth == 0:
                 return at + 1, True
@@ -146,10 +151,11 @@ def load(text: str) -> Any:
 
 
 def _in_quotes(found: re.Match[str]) -> str:
-    """Return a key or value with quotes, as Python writes it."""
+    """Return a string as it is, and a key or value without quotes as Python writes it."""
     words = found[2]
-    python = {"true": "True", "false": "False", "null": "None"}
-    return found[0] if words is None else python.get(words, words if words in _WORDS_OF_JSON else repr(words))
+    if words is None or words in ("True", "False", "None"):
+        return found[0]
+    return repr(_WORDS.get(words, words))
 
 
 def _json_text(value: Any) -> str:
@@ -248,8 +254,7 @@ def _value_of(node: ast.expr) -> Any:
         return [_value_of(item) for item in node.elts]
     with suppress(ValueError):
         return ast.literal_eval(node)
-    words = {"true": True, "false": False, "null": None}
-    return words.get(node.id, node.id) if isinstance(node, ast.Name) else ast.unparse(node)
+    return _WORDS.get(node.id, node.id) if isinstance(node, ast.Name) else ast.unparse(node)
 
 
 def _loose_calls(text: str) -> list[WrittenCall]:
@@ -286,7 +291,5 @@ def _element_calls(text: str, names: Container[str]) -> list[WrittenCall]:
     return []
 
 
-READERS = (
-    *(_json_calls, _gemma_calls, _named_json_calls, xml_calls, glm_calls, _python_calls, _loose_calls),
-)
+_READERS = _json_calls, _gemma_calls, _named_json_calls, xml_calls, glm_calls, _python_calls, _loose_calls
 """Readers of all notations but elements, which need the tools' names."""

@@ -80,7 +80,8 @@ def measured(part: Part, runs: int, agent: str, path: Path) -> Results:
     began_s = time.monotonic()
     changes = {"agent.python": json.dumps(f"{AGENTS}:{agent}")} if agent else {}
     plan = Plan(part.scenarios, part.config, changes, runs=runs, typed=part.typed, processes=part.processes)
-    results = Results(agent or part.config.stem, tuple(make_runs(plan)), time.monotonic() - began_s)
+    made = tuple(sorted(make_runs(plan), key=lambda run: (run.scenario, run.seed)))
+    results = Results(agent or part.config.stem, made, time.monotonic() - began_s)
     path.write_text(json.dumps(results.as_json()), encoding="utf-8")
     return results
 

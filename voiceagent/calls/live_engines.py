@@ -16,9 +16,9 @@ from audio.recognizers import SAMPLE_RATE_HZ, Flush
 from audio.resample import resample
 from audio.synthesizers import Speech
 from llmcore.engine import LlmError, Request
-from voiceagent.calls.engine_host import EngineHost
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.recorded_answers import DelayedEvents
+from voiceagent.calls.shared_services import SharedServices
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.session.call_monitor import CallMonitor
@@ -47,14 +47,14 @@ class _Turn:
 
 
 class RunningEngines:
-    """`LiveEngines` of one call. host: has the services.
+    """`LiveEngines` of one call. services: with its engines.
 
     log: of the call. sound: the caller's audio, [n] at 16 kHz, None without a recording. The recognizer
     receives it in real time, so that its answers take as long as in a call.
     """
 
-    def __init__(self, host: EngineHost, log: CallLog, sound: Samples | None) -> None:
-        self._run = host.run
+    def __init__(self, services: SharedServices, log: CallLog, sound: Samples | None) -> None:
+        self._run = services.run
         self._call_id = log.header.call_id
         self._rate_hz = log.header.rate_hz
         detection = log.header.settings.turn_detection

@@ -16,7 +16,7 @@ from rich.progress import track
 
 from llmcore.engine import Llm, LlmError
 from voiceagent.calls.log.outline import OutlinedTurn, totals
-from voiceagent.cli.fork import Futures, engine_host, fork_log
+from voiceagent.cli.fork import Futures, fork_log, shared_services
 from voiceagent.cli.replay import find_log, logs_in
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
@@ -60,10 +60,10 @@ def compare_calls(
         raise CommandFailed(f"{calls}: no log of a call is there")
     futures, left_out = [], 0
     with ExitStack() as closing:
-        host = None if recorded else closing.enter_context(engine_host(changed))
+        services = None if recorded else closing.enter_context(shared_services(changed))
         for path in track(logs, "calls forked", console=Console(stderr=True), transient=True):
             try:
-                found = fork_log(config, changed, find_log(config, str(path)), str(path), 1, host)
+                found = fork_log(config, changed, find_log(config, str(path)), str(path), 1, services)
             except CommandFailed as error:
                 left_out += 1
                 Console(stderr=True).print(f"left out: {error}", markup=False, highlight=False)

@@ -16,7 +16,6 @@ from rich.text import Text
 from audio.pcm import Samples
 from voiceagent.agents.load import default_agent
 from voiceagent.calls.call_speech import caller_audio
-from voiceagent.calls.engine_host import EngineHost
 from voiceagent.calls.live_engines import RunningEngines
 from voiceagent.calls.log.event_log import CallLog, LoggedRecord
 from voiceagent.calls.log.outline import OutlinedTurn, Totals, outline, totals
@@ -24,6 +23,7 @@ from voiceagent.calls.replaying.answers import Counts
 from voiceagent.calls.replaying.fork import fork
 from voiceagent.calls.replaying.forked import Change, logged_steps, settings_in
 from voiceagent.calls.replaying.replay import CannotReplay
+from voiceagent.calls.shared_services import SharedServices
 from voiceagent.cli.calls import terminal_text
 from voiceagent.cli.replay import find_log, find_recording
 from voiceagent.config.tables import Config
@@ -58,8 +58,8 @@ def fork_call(config: Config, changed: Config, what: str, since: int, as_json: b
     """
     log = find_log(config, what)
     with ExitStack() as closing:
-        host = None if recorded else closing.enter_context(engine_host(changed))
-        futures = fork_log(config, changed, log, what, since, host)
+        services = None if recorded else closing.enter_context(shared_services(changed))
+        futures = fork_log(config, changed, log, what, since, services)
     if futures is None:
         raise CommandFailed(
             "what is set changes nothing that a conversation decides, or is so already in this call; what "
@@ -72,16 +72,16 @@ def fork_call(config: Config, changed: Config, what: str, since: int, as_json: b
 
 
 def fork_log(
-    config: Config, changed: Config, log: CallLog, what: str, since: int, host: EngineHost | None
+    config: Config, changed: Config, log: CallLog, what: str, since: int, services: SharedServices | None
 ) -> Futures | None:
     """Return both futures of a call from event `since` on; None if nothing that it decides changes.
 
-    what: file or id of the call, with its recording. host: of the engines of `changed`; without it, only
+    what: file or id of the call, with its recording. services: of `changed`; without them, only
     the answers in the log are used. Raises CommandFailed, ConfigError.
     """
     settings, policy = partial(_changed_settings, config, changed), _changed_policy(log, config, changed)
     prompted = with_agent(log, config, changed)
-    live_stages = frozenset[ev.Stage]() if host is None else _other_engines(config, changed)
+    live_stages = frozenset[ev.Stage]() if services is None else _other_engines(config, changed)
     if (
         not live_stages
         and prompted is log
@@ -92,11 +92,11 @@ def fork_log(
     endpoint, late_s = config.turn.to_endpointing(), config.agent.filler_after_s
     change = Change(since, settings, policy, endpoint, late_s, live_stages)
     try:
-        if host is None:
+        if services is None:
             forked = fork(prompted, change)
         else:
             sound = _caller_audio(log, find_recording(config, what))
-            with RunningEngines(host, log, sound) as live:
+            with RunningEngines(services, log, sound) as live:
                 forked = fork(prompted, change, live)
     except CannotReplay as error:
         raise CommandFailed(f"{what}: {error}") from error
@@ -134,17 +134,17 @@ def _caller_audio(log: CallLog, recording: bytes | None) -> Samples | None:
         raise CommandFailed(str(error)) from error
 
 
-def engine_host(config: Config) -> EngineHost:
-    """Return the host of a configuration's engines, without MCP servers: no tools run."""
+def shared_services(config: Config) -> SharedServices:
+    """Return the services of a configuration, without MCP servers: no tools run."""
     configure_log(config.log.format, "warning")
     without_mcp = config.model_copy(update={"agent": config.agent.model_copy(update={"mcp": ()})})
 
     @asynccontextmanager
-    async def services() -> AsyncIterator[Services]:
-        async with started(without_mcp, build_engines(without_mcp), Metrics()) as (around_engines, _):
-            yield around_engines
+    async def start() -> AsyncIterator[Services]:
+        async with started(without_mcp, build_engines(without_mcp), Metrics()) as (services, _):
+            yield services
 
-    return EngineHost(services)
+    return SharedServices(start)
 
 
 def _other_engines(config: Config, changed: Config) -> frozenset[ev.Stage]:

@@ -17,9 +17,9 @@ from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Generation, LlmError, Message, Request, Usage
-from voiceagent.calls.engine_host import EngineHost
 from voiceagent.calls.live_engines import RunningEngines
 from voiceagent.calls.log.event_log import read_log
+from voiceagent.calls.shared_services import SharedServices
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.session.services import Services
@@ -77,14 +77,14 @@ class Server:
         self.states.append("closed")
 
 
-def engines_of(host: EngineHost, seconds: float | None = 2.0) -> RunningEngines:
+def engines_of(host: SharedServices, seconds: float | None = 2.0) -> RunningEngines:
     sound = None if seconds is None else np.zeros(round(seconds * 16_000), np.int16)
     return RunningEngines(host, read_log(log_of(conversation())), sound)
 
 
 @contextmanager
 def engines(server: Server) -> Iterator[RunningEngines]:
-    with EngineHost(server.services) as host, engines_of(host) as live:
+    with SharedServices(server.services) as host, engines_of(host) as live:
         yield live
 
 
@@ -104,7 +104,7 @@ def test_engines_start_with_the_first_question_and_close_in_the_end():
 
 def test_calls_share_the_engines_of_a_host() -> None:
     server = Server()
-    with EngineHost(server.services) as host:
+    with SharedServices(server.services) as host:
         for _ in range(2):
             with engines_of(host) as live:
                 live.response(asked("hello"))
@@ -112,7 +112,7 @@ def test_calls_share_the_engines_of_a_host() -> None:
 
 
 def test_a_call_that_ends_within_a_turn_leaves_no_recognition_running() -> None:
-    with EngineHost(Server().services) as host:
+    with SharedServices(Server().services) as host:
         with engines_of(host) as live:
             live.begin_turn("item_1", 1.0)
             live.hear("item_1", 1.2, 1.5)
@@ -153,5 +153,5 @@ def test_a_turn_is_recognized_from_before_it_to_where_it_pauses():
 
 
 def test_without_sound_nothing_is_heard():
-    with EngineHost(Server().services) as host:
+    with SharedServices(Server().services) as host:
         assert not engines_of(host, None).hears

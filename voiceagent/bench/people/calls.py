@@ -33,6 +33,10 @@ LISTENS_S = 1.0
 """Length of the answer to hear before hanging up."""
 PATIENCE_S = 5.0
 """Maximum wait for an answer after the recording."""
+ROUND_S = 0.005
+"""Maximum delay of a frame."""
+STAGGER_S = 0.37
+"""Seconds between the starts of two calls."""
 
 
 class Speaker:
@@ -125,12 +129,6 @@ class Speaker:
             tuple(self._texts) if self._tells else None,
             (failure,) if failure else (),
         )
-
-
-ROUND_S = 0.005
-"""Maximum delay of a frame."""
-STAGGER_S = 0.37
-"""Seconds between the starts of two calls."""
 
 
 @dataclass(frozen=True, slots=True)

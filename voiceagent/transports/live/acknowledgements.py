@@ -80,6 +80,11 @@ class Acknowledgement:
             self._timer.cancel()
         self._timer, self._response_id = None, ""
 
+    def postpone(self) -> None:
+        """Drop the pending acknowledgement, if any, until the next silence of `AGAIN_S`."""
+        self.cancel()
+        self._wait_again()
+
     def _wait_again(self) -> None:
         if self._timer is None and self._is_awaited():
             self._due, self._ended = False, True

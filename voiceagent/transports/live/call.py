@@ -228,7 +228,7 @@ class LiveCall:
                 self._instruct(content)
             case wire.ThinkingAppend():
                 kind = "thinking"
-                self._acknowledgement.cancel()
+                self._acknowledgement.postpone()  # the caller hears none of it
                 appended = self._note(_THINKING.format(event.content), event.event_id)
             case _:
                 kind = "commentary"

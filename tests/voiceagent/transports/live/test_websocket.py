@@ -461,6 +461,20 @@ async def test_appended_context_cancels_the_acknowledgement(kind: str) -> None:
         assert ev.SpeechRequested(PHRASE) not in server.call.posted
 
 
+async def test_caller_hears_the_acknowledgement_though_only_thinking_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(acknowledgements, "AGAIN_S", 0.02)
+    async with session(delegation={"type": "client", "acknowledgement_delay_ms": 600_000}) as (
+        server,
+        socket,
+    ):
+        delegate(server.call)
+        await socket.until("session.delegation.created")
+        await socket.send("session.thinking.append", content="It takes a while.", delegation_id=None)
+        await server.call.until(lambda call: call.posted == [ev.SpeechRequested(PHRASE)])
+
+
 async def test_backend_continues_once_all_calls_have_outputs() -> None:
     async with session(delegation=RESPONSES) as (server, socket):
         delegate(server.call, "weather")

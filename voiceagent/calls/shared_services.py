@@ -1,4 +1,4 @@
-"""Engines of a server for forked calls, on an event loop that runs only during requests."""
+"""A server's services for forked calls, on an event loop that runs only during requests."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from voiceagent.session.services import Services
 T = TypeVar("T")
 
 
-class EngineHost:
+class SharedServices:
     """A server's services, which all forked calls share: they take seconds to start.
 
-    services: starts them, at the first request.
+    start: starts them, at the first request.
     """
 
-    def __init__(self, services: Callable[[], AbstractAsyncContextManager[Services]]) -> None:
-        self._start = services
+    def __init__(self, start: Callable[[], AbstractAsyncContextManager[Services]]) -> None:
+        self._start = start
         self._runner = asyncio.Runner()
         self._closing = AsyncExitStack()
         self._services: Services | None = None
 
-    def __enter__(self) -> EngineHost:
+    def __enter__(self) -> SharedServices:
         return self
 
     def __exit__(
