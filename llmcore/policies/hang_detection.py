@@ -1,7 +1,7 @@
 """Hang detection: distinguishes a slow engine from a stopped one.
 
 An engine that does not answer may be under heavy load, or may compile kernels at its first request. It then
-uses its processor. A stopped or deadlocked engine uses none.
+uses a processor, or waits for one. A stopped or deadlocked engine does neither.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INTERVALS = 20
 class HangLimits:
     """Longest silence of an engine.
 
-    idle_s: without use of the processor. busy_s: while it works or handles its first request; bounded, so
+    idle_s: while it does nothing. busy_s: while it works or handles its first request; bounded, so
     that an engine that spins forever is killed too.
     """
 
@@ -37,7 +37,7 @@ class HangDetector:
     def __init__(self, limits: HangLimits, in_first_request: bool) -> None:
         self._limits = limits
         self._in_first_request = in_first_request
-        self._processor_s: float | None = None
+        self._busy_s: float | None = None
         self._idle_s = 0.0
         self.silent_s = 0.0
         """Time without an answer so far."""
@@ -47,15 +47,15 @@ class HangDetector:
         """Seconds between two calls of `observe`."""
         return self._limits.idle_s / _INTERVALS
 
-    def observe(self, processor_s: float) -> bool:
+    def observe(self, busy_s: float) -> bool:
         """Count an interval of silence. Return True if the engine hangs.
 
-        processor_s: processor time that the engine's processes have used since they started.
+        busy_s: time that the engine's processes have computed or waited for a processor since they started.
         """
         interval_s = self.interval_s
         self.silent_s += interval_s
-        before_s, self._processor_s = self._processor_s, processor_s
-        worked = before_s is not None and processor_s - before_s >= _BUSY_SHARE * interval_s
+        before_s, self._busy_s = self._busy_s, busy_s
+        worked = before_s is not None and busy_s - before_s >= _BUSY_SHARE * interval_s
         self._idle_s = 0.0 if worked else self._idle_s + interval_s
         idle = self._idle_s >= self._limits.idle_s and not self._in_first_request
         return idle or self.silent_s >= self._limits.busy_s

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from llmcore.serving.busy_time import busy_time_s
 from voiceagent.processes.messages import (
     Failed,
     LifeMessage,
@@ -27,7 +28,7 @@ from voiceagent.processes.messages import (
     Start,
 )
 from voiceagent.processes.policies.liveness import STARTS_IN_A_ROW, Heartbeat, Restarts, Supervision
-from voiceagent.processes.program import Program, TerminatingProcesses, cpu_time_s
+from voiceagent.processes.program import Program, TerminatingProcesses
 from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.rpc import RpcConnection
 
@@ -275,10 +276,10 @@ class Child:
         self._schedule_heartbeat()
 
     def _kill_if_hung(self) -> None:
-        """Kill a late process that does nothing, or that has computed for too long."""
+        """Kill a late process that does nothing, or that has worked for too long."""
         assert self._process is not None
-        if (cpu_s := cpu_time_s(self._process.pid)) is not None:
-            self._heartbeat.record_cpu_time(cpu_s)
+        if (busy_s := busy_time_s(self._process.pid)) is not None:
+            self._heartbeat.record_busy_time(busy_s)
         if self._heartbeat.state == "hung":
             self._kill(f"it did not answer for {self._heartbeat.silent_s:.1f} s, and was killed")
 

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from voiceagent.processes.streams import Service
@@ -64,19 +63,6 @@ class Program:
                 "PYTHONPATH": os.pathsep.join(path or os.curdir for path in sys.path),
             },
         )
-
-
-def cpu_time_s(process_id: int) -> float | None:
-    """Return the CPU time of a process in seconds; None if the platform has no `/proc`, or it has ended.
-
-    Source: proc(5), fields `utime` and `stime` of `/proc/PID/stat`.
-    """
-    try:
-        stat = Path(f"/proc/{process_id}/stat").read_text()
-    except OSError:
-        return None
-    user, system = stat.rpartition(") ")[2].split()[11:13]  # the name before them may hold spaces
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class TerminatingProcesses:

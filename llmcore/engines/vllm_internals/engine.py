@@ -12,6 +12,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Metric
 from prometheus_client.registry import Collector
 
 from llmcore.policies.hang_detection import HangDetector
+from llmcore.serving.busy_time import busy_time_s
 
 ENGINE_PROCESS = "EngineCore"
 """Prefix of the names of an engine's processes."""
@@ -94,7 +95,7 @@ async def is_alive(engine: Any, detector: HangDetector, on_report: Callable[[dic
     try:
         while not probe.done():
             await asyncio.wait([probe], timeout=detector.interval_s)
-            if not probe.done() and detector.observe(await asyncio.to_thread(_processor_s, engine)):
+            if not probe.done() and detector.observe(await asyncio.to_thread(_busy_s, engine)):
                 return False
         if (report := probe.result()) is not None:
             on_report(report)
@@ -113,8 +114,8 @@ async def _probe(engine: Any) -> dict[str, Any] | None:
     return report
 
 
-def _processor_s(engine: Any) -> float:
-    """Return the processor time used so far by the engine's processes and their workers, in seconds."""
+def _busy_s(engine: Any) -> float:
+    """Return the busy time so far of the engine's processes and their workers, in seconds."""
     import psutil  # type: ignore[import-untyped]  # noqa: PLC0415 - vLLM brings it; it ships no types
 
     total_s = 0.0
@@ -122,9 +123,7 @@ def _processor_s(engine: Any) -> float:
         with suppress(psutil.Error):  # the process has just ended
             process = psutil.Process(started.pid)
             for one in (process, *process.children(recursive=True)):
-                with suppress(psutil.Error):
-                    times = one.cpu_times()
-                    total_s += times.user + times.system
+                total_s += busy_time_s(one.pid) or 0.0
     return total_s
 
 

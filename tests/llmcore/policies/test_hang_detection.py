@@ -1,4 +1,4 @@
-"""Hang detection by an engine's silence and processor time."""
+"""Hang detection by an engine's silence and busy time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIMITS = HangLimits(idle_s=20.0, busy_s=180.0)
 
 
 def hangs_after_s(used_s: Iterable[float], in_first_request: bool = False) -> float | None:
-    """Return the silence at which the detector reports a hang. used_s: processor time of each interval."""
+    """Return the silence at which the detector reports a hang. used_s: busy time of each interval."""
     detector = HangDetector(LIMITS, in_first_request)
     for processor_s in accumulate(used_s, initial=100.0):
         if detector.observe(processor_s):

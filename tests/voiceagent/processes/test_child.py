@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 import pytest
 import uvloop
+from crowded_core import starved
 from hosted_engines import all_of, each, hosted_engine
 from worker_engines import EngineError
 
@@ -127,6 +128,16 @@ async def test_a_worker_that_computes_for_longer_is_waited_for() -> None:
     [working] = host.process_ids
     assert await all_of(host, ("compute for", 1.5 * QUICK.hang_s)) == ["computed"]
     assert host.process_ids == [working]
+    await host.close()
+
+
+async def test_a_worker_that_gets_no_core_to_compute_on_is_waited_for() -> None:
+    host = EngineHost(hosted_engine("Obedient"), supervision=replace(QUICK, working_s=120.0))
+    await host.start()
+    [waiting] = host.process_ids
+    with starved(waiting):
+        assert await all_of(host, ("compute for", 0.04)) == ["computed"]
+    assert host.process_ids == [waiting]
     await host.close()
 
 

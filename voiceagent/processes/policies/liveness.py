@@ -18,7 +18,7 @@ _MAX_COUNTED_BEATS = 1.5
 stepped, the other process was not silent for that time.
 """
 _WORKING_SHARE = 0.05
-"""Least share of a core that a silent process uses if it works: several share a core on a busy machine."""
+"""Least share of a silence that a process computes, or waits for a core, if it works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Supervision:
     """Settings of supervision.
 
     beat_s: heartbeat interval. late_s: silence after which the process gets no new work. hang_s: silence
-    after which it is killed. working_s: the same for a process that computes meanwhile, if longer; it is
+    after which it is killed. working_s: the same for a process that works meanwhile, if longer; it is
     slow, and its restart would be slow too. start_s: timeout of a restart; the first start, which may load
     or download a model, has none. backoff: between failing starts.
     """
@@ -50,8 +50,8 @@ class Heartbeat:
         self._beat_s = 0.0
         self.silent_s = 0.0
         self.full = False
-        self._last_cpu_s: float | None = None  # CPU time when the silent process was last seen to compute
-        self._computed_until_s = 0.0  # time of the silence at which that was
+        self._last_busy_s: float | None = None  # busy time when the silent process was last seen to work
+        self._worked_until_s = 0.0  # time of the silence at which that was
 
     def beat(self, now_s: float) -> bool:
         """Count one interval. Return True if a heartbeat must be sent now."""
@@ -67,20 +67,20 @@ class Heartbeat:
         """Record a heartbeat reply."""
         self._awaits_reply, self.full = False, full
         self.silent_s = 0.0
-        self._last_cpu_s, self._computed_until_s = None, 0.0
+        self._last_busy_s, self._worked_until_s = None, 0.0
 
-    def record_cpu_time(self, cpu_s: float) -> None:
-        """Record the CPU time that the silent process has used since it began."""
-        idle_s = self.silent_s - self._computed_until_s
-        if self._last_cpu_s is None:
-            self._last_cpu_s = cpu_s
-        elif cpu_s - self._last_cpu_s >= _WORKING_SHARE * idle_s:
-            self._last_cpu_s, self._computed_until_s = cpu_s, self.silent_s
+    def record_busy_time(self, busy_s: float) -> None:
+        """Record how long the silent process has computed, or waited for a core, since it began."""
+        idle_s = self.silent_s - self._worked_until_s
+        if self._last_busy_s is None:
+            self._last_busy_s = busy_s
+        elif busy_s - self._last_busy_s >= _WORKING_SHARE * idle_s:
+            self._last_busy_s, self._worked_until_s = busy_s, self.silent_s
 
     @property
     def state(self) -> Literal["well", "late", "hung"]:
         """Judgement of the current silence."""
-        idle_s = self.silent_s - self._computed_until_s
+        idle_s = self.silent_s - self._worked_until_s
         longest_s = max(self._supervision.hang_s, self._supervision.working_s)
         if idle_s >= self._supervision.hang_s or self.silent_s >= longest_s:
             return "hung"

@@ -32,7 +32,7 @@ def test_a_silent_process_that_computes_has_more_time() -> None:
     states = []
     for beat in range(13):
         heartbeat.beat(beat * 0.5)
-        heartbeat.record_cpu_time(20.0 + beat * 0.1)  # a fifth of a core
+        heartbeat.record_busy_time(20.0 + beat * 0.1)  # a fifth of a core
         states.append(heartbeat.state)
     assert states == ["well"] * 2 + ["late"] * 10 + ["hung"]
 
@@ -42,7 +42,7 @@ def test_a_silent_process_that_stops_computing_has_as_long_as_any_other_from_the
     states = []
     for beat in range(17):
         heartbeat.beat(beat * 0.5)
-        heartbeat.record_cpu_time(20.0 + min(beat, 10) * 0.1)
+        heartbeat.record_busy_time(20.0 + min(beat, 10) * 0.1)
         states.append(heartbeat.state)
     assert states == ["well"] * 2 + ["late"] * 14 + ["hung"]
 
