@@ -69,7 +69,6 @@ voice = "weights:piper-en_US-joe/en_US-joe-medium.onnx"
 
 [timeouts]
 first_token_s = 15.0
-token_s = 15.0
 """
 
 

@@ -77,12 +77,12 @@ class LlmEngineConfig(EngineConfig):
 
 
 class ResilienceConfig(Section):
-    """`[resilience]`: when an engine counts as failed. It is tried again after 1 s, then after twice as long
-    each time, at most 30 s.
-    """
+    """When an engine counts as failed, and when it is tried again."""
 
-    failures: int = Field(default=3, ge=1)
-    """Consecutive failures after which requests go straight to the fallback."""
+    failures: ClassVar[int] = 3
+    """Consecutive failures after which requests go straight to the fallback. One or two may be chance: a
+    replica that restarts, a rate limit. Until then each costs a caller the wait of `[timeouts]`.
+    """
     retry_s: ClassVar[float] = 1.0
     """Time before the failed engine is tried again for the first time, about a turn of the same caller."""
     max_retry_s: ClassVar[float] = 30.0
@@ -274,7 +274,6 @@ class LlmTables(Section):
     fallback: LlmEngineConfig | None = None
     """LLM that answers when `[llm]` fails. Left out, the caller hears the apology."""
     timeouts: TimeoutsConfig = TimeoutsConfig()
-    resilience: ResilienceConfig = ResilienceConfig()
     small_llm: LlmEngineConfig | None = None
     """Smaller LLM for short, simple turns (`[routing]`), and for all short turns under overload."""
     routing: RoutingConfig = RoutingConfig()
@@ -290,3 +289,4 @@ class LlmTables(Section):
     """
     priority: PriorityConfig = PriorityConfig()
     speculation: ClassVar[SpeculationConfig] = SpeculationConfig()
+    resilience: ClassVar[ResilienceConfig] = ResilienceConfig()

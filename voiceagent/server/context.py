@@ -33,9 +33,7 @@ def build_context(config: Config, mcp: McpPool, metrics: Metrics) -> ContextSour
         raise config_error(
             config.source, "context.sources", names, "two sources have one name; names must differ"
         )
-    vectors = (
-        Vectors(build_embedding(table.embedding, config.source, "context")) if table.min_relevance else None
-    )
+    vectors = Vectors(build_embedding(config.source, "context")) if table.min_relevance else None
     return ContextSources(sources, table, vectors, ContextMetrics(metrics.registry))
 
 
