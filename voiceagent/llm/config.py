@@ -77,7 +77,7 @@ class LlmEngineConfig(EngineConfig):
 
 
 class ResilienceConfig(Section):
-    """When an engine counts as failed, and when it is tried again."""
+    """Failures after which an engine counts as failed, and times at which it is tried again."""
 
     failures: ClassVar[int] = 3
     """Consecutive failures after which requests go straight to the fallback. One or two may be chance: a

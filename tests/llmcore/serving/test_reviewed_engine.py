@@ -10,8 +10,7 @@ from scripted_llm import ScriptedLlm
 from llmcore.engine import Llm, Message, Request
 from llmcore.policies.review import review_messages
 from llmcore.policies.set_answers import SetAnswer
-from llmcore.serving.reviewed_engine import ReviewedLlm
-from llmcore.serving.set_answers_engine import SetAnswersLlm
+from llmcore.serving.joined_engines import ReviewedLlm, SetAnswersLlm
 
 ASK = Request((Message("user", "Hello?"),))
 REVIEW = replace(ASK, messages=review_messages(ASK.messages, "Hi."), priority_class="review")

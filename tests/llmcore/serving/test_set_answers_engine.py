@@ -8,7 +8,7 @@ from scripted_llm import ScriptedLlm
 
 from llmcore.engine import Delta, Message, Request, Tool
 from llmcore.policies.set_answers import SetAnswer
-from llmcore.serving.set_answers_engine import SetAnswersLlm
+from llmcore.serving.joined_engines import SetAnswersLlm
 
 HOURS = SetAnswer(re.compile("open"), "From nine to five.")
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.engine import Message, Request, ToolCall
-from llmcore.text.context_limit import ContextLimit
+from llmcore.text.refusals import ContextLimit
 
 SYSTEM = Message("system", "s" * 100)
 

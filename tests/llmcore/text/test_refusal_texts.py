@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llmcore.text.message_shapes import ANY_SHAPE, ORDER_SHAPES, Shape
-from llmcore.text.refusal_texts import is_about_messages, refused_shapes
+from llmcore.text.refusals import is_about_messages, refused_shapes
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.text.refused_fields import describe_refused_field, refused_field, without_fields
+from llmcore.text.refusals import describe_refused_field, refused_field, without_fields
 
 BODY = {"messages": [], "max_tokens": 9, "temperature": 0.5, "stop": ["#"], "stream_options": {}}
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from llmcore.engine import Message, Request, Tool
-from llmcore.text.chat_template import ChatTemplate
+from llmcore.text.chat_template import ChatTemplate, TrainedFor, fingerprint
 from llmcore.text.chat_tokens import ChatTokens
-from llmcore.text.trained_for import TrainedFor, fingerprint
 
 OWN = "You are the front desk."
 TAXI, LAMP = (Tool(name, "", {}) for name in ("order_taxi", "turn_on_lamp"))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.bench.voiced import trimmed, voice_end_s, voice_start_s
+from voiceagent.bench.speech import trimmed, voice_end_s, voice_start_s
 
 
 def noise(seconds: float, rate_hz: int, level: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kept_folder import begin, keep_calls, store_of
 
-from voiceagent.calls.lost import end_lost_log
+from voiceagent.server.lost_calls import end_lost_log
 
 WHY = "worker 0 was lost: the worker process died (killed by SIGKILL)"
 

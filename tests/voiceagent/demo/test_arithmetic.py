@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.demo.arithmetic import NotArithmetic, evaluate
+from voiceagent.demo.assistant import NotArithmetic, evaluate
 
 
 @pytest.mark.parametrize(

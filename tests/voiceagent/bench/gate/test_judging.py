@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from scripted_llm import ScriptedLlm
 
-from voiceagent.bench.gate.judging import check_judge, verdicts
 from voiceagent.bench.gate.load import Answered
 from voiceagent.bench.material import ChatMessage, LabelledQuestion
+from voiceagent.bench.scoring import check_judge, verdicts
 from voiceagent.validation.errors import CommandFailed
 
 ASKED = (

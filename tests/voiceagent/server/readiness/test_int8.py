@@ -8,8 +8,7 @@ import pytest
 
 from voiceagent.config.tables import load
 from voiceagent.server.readiness.findings import Finding, find
-from voiceagent.server.readiness.int8 import Int8Arithmetic, int8_arithmetic
-from voiceagent.server.readiness.machine import GIB, Machine
+from voiceagent.server.readiness.machine import GIB, Int8Arithmetic, Machine, int8_arithmetic
 
 DEMO = Path(__file__).parents[4] / "configs" / "demo.toml"
 AMD = "processor\t: 0\nvendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 fma\n"
