@@ -13,26 +13,34 @@ from llmcore.policies.routing import Route
 from llmcore.policies.set_answers import SetAnswer, answer_to
 
 
-class ReviewedLlm:
-    """An engine whose requests of the class "review" go to `back`, and all others to `front`."""
+class _TwoEngines:
+    """Start and end of two engines that are used as one."""
 
-    def __init__(self, front: Llm, back: Llm) -> None:
-        self._front = front
-        self._back = back
+    def __init__(self, first: Llm, second: Llm) -> None:
+        self._engines = (first, second)
 
     async def start(self) -> None:
         """Start both engines concurrently. Raises LlmError."""
         try:
             async with asyncio.TaskGroup() as group:
-                for engine in (self._front, self._back):
+                for engine in self._engines:
                     group.create_task(engine.start())
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
 
     async def close(self) -> None:
         """Close both engines; a second call does nothing."""
-        await self._front.close()
-        await self._back.close()
+        for engine in self._engines:
+            await engine.close()
+
+
+class ReviewedLlm(_TwoEngines):
+    """An engine whose requests of the class "review" go to `back`, and all others to `front`."""
+
+    def __init__(self, front: Llm, back: Llm) -> None:
+        super().__init__(front, back)
+        self._front = front
+        self._back = back
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply, or a review. Raises LlmError."""
@@ -93,27 +101,14 @@ class SetAnswersLlm:
             self._engine.raise_priority(caller, due_s, priority)
 
 
-class RoutedLlm:
+class RoutedLlm(_TwoEngines):
     """An engine that sends each request to the model that `choose` selects."""
 
     def __init__(self, large: Llm, small: Llm, choose: Callable[[Request], Route]) -> None:
+        super().__init__(large, small)
         self._large = large
         self._small = small
         self._choose = choose
-
-    async def start(self) -> None:
-        """Start both models concurrently. Raises LlmError."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                for engine in (self._large, self._small):
-                    group.create_task(engine.start())
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
-
-    async def close(self) -> None:
-        """Close both models; a second call does nothing."""
-        await self._large.close()
-        await self._small.close()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply with the selected model. Raises LlmError."""
