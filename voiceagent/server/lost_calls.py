@@ -1,4 +1,4 @@
-"""Calls of the workers, tracked in the supervisor, which ends them and their logs if their worker dies.
+"""Calls of the workers, tracked in the supervisor, which ends them if their worker dies.
 
 A killed worker reports nothing. For each of its calls the supervisor ends the log, the trace and the kept
 log, and posts the end to `[webhooks]` if the beginning was posted, with the transcript of the kept log.
@@ -7,8 +7,6 @@ log, and posts the end to `[webhooks]` if the beginning was posted, with the tra
 from __future__ import annotations
 
 import asyncio
-import glob
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,57 +15,11 @@ from typing import Any
 
 import structlog
 
-from voiceagent.calls.files import lock_existing
-from voiceagent.calls.kept_call import LOG_NAME
-from voiceagent.calls.log.codec import Inline, dumps, encode
-from voiceagent.calls.log.entries import CallLost
 from voiceagent.conversation.history import Item
 from voiceagent.server.call_progress import CallOver, CallProgress
 from voiceagent.telemetry.otlp.trace.spans import CALL, Span
 from voiceagent.webhooks.message import BEGAN, WebhookEvent
 from voiceagent.webhooks.sender import WebhookSender
-
-PATIENCE_S = 5.0
-"""Time to wait for the lock of a killed process's log."""
-_LOOK_S = 0.02
-
-
-def end_lost_log(folder: Path, call_id: str, reason: str, clock_s: float) -> bytes:
-    """Append `CallLost` to the log of a call after its last complete line. Return the log before that, b"" if
-    there is none, or it was archived meanwhile. Waits for `PATIENCE_S` at most. Raises OSError.
-
-    folder: of all kept calls. clock_s: monotonic seconds of the loss.
-    """
-    found = b""
-    for log in folder.glob(f"*-*-*/{glob.escape(call_id)}/{LOG_NAME}"):
-        file = _locked(log)
-        if file is None:
-            continue
-        try:
-            lines, torn, _ = os.pread(file, os.fstat(file).st_size, 0).rpartition(b"\n")
-            if lines:  # otherwise there is no header either
-                found = lines + torn
-                os.ftruncate(file, len(found))
-                line = dumps(encode(CallLost(reason, clock_s), Inline())).encode() + b"\n"
-                os.pwrite(file, line, len(found))
-        finally:
-            os.close(file)
-    return found
-
-
-def _locked(log: Path) -> int | None:
-    """Return the log's descriptor once its process has released it; None without a log. Raises OSError."""
-    give_up_s = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return lock_existing(log)
-        except FileNotFoundError:
-            return None
-        except BlockingIOError:
-            if time.monotonic() >= give_up_s:
-                raise
-            time.sleep(_LOOK_S)
-
 
 LOST = "worker_died"
 """Error type of the spans of a lost call."""
@@ -156,7 +108,7 @@ class LostCalls:
     async def _end_logs(
         self, folder: Path, call_ids: Iterable[str], began_calls: Mapping[str, _Began], why: str, at_s: float
     ) -> None:
-        from voiceagent.server.lost_calls import end_lost_log  # noqa: PLC0415  it brings the extra `calls`
+        from voiceagent.calls.lost import end_lost_log  # noqa: PLC0415  it brings the extra `calls`
 
         for call_id in call_ids:
             items: list[Item] = []

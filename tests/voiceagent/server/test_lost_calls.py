@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from call_settings import call_settings
 from call_world import POLICY, RATE_HZ
-from kept_folder import begin, conversation, keep_calls, store_of
+from kept_folder import conversation, keep_calls
 from prometheus_client import CollectorRegistry
 
 from voiceagent.conversation import call_events
-from voiceagent.server.lost_calls import LostCalls, end_lost_log
+from voiceagent.server.lost_calls import LostCalls
 from voiceagent.webhooks.config import WebhooksConfig
 from voiceagent.webhooks.message import WebhookEvent
 from voiceagent.webhooks.sender import WebhookSender
@@ -130,35 +130,3 @@ async def test_a_log_that_cannot_be_read_keeps_no_end_from_being_told(
     lost_calls.lost(0, "killed")
     await lost_calls.close()
     assert webhooks.transcripts == [[]]
-
-
-WHY = "worker 0 was lost: the worker process died (killed by SIGKILL)"
-
-
-def broken_off(folder: Path) -> Path:
-    """Return the log of a killed process: it breaks off in the middle of a line."""
-    kept = keep_calls(folder / "of the process")  # which holds its log as long as it lives
-    begin(kept)
-    kept.close()
-    (day,) = (folder / "of the process").glob("*-*-*")
-    shutil.copytree(day, folder / day.name)
-    (log,) = (folder / day.name).rglob("log.jsonl")
-    log.write_bytes(log.read_bytes() + b'{"n":99,"s":1')
-    return log
-
-
-def test_the_call_says_why_and_when_its_process_was_lost(tmp_path: Path):
-    log = broken_off(tmp_path)
-    began_s = float(log.read_text().split('"clock_s":')[1].split(",")[0])
-    end_lost_log(tmp_path, "call_1", WHY, began_s + 60.0)
-    keep_calls(tmp_path).close()
-    (call,) = store_of(tmp_path).newest()
-    assert call.state == "broken"
-    assert (call.reason, call.seconds) == (WHY, 60.0)
-
-
-def test_a_call_that_has_no_log_is_left_alone(tmp_path: Path):
-    log = broken_off(tmp_path)
-    written = log.read_bytes()
-    end_lost_log(tmp_path, "call_2", WHY, 1.0)
-    assert log.read_bytes() == written
