@@ -14,8 +14,7 @@ from voiceagent.llm.cache import build_embedding
 from voiceagent.mcp.pool import McpPool
 from voiceagent.session.config import ContextSourceConfig
 from voiceagent.session.context import ContextSources, Source
-from voiceagent.telemetry.context_metrics import ContextMetrics
-from voiceagent.telemetry.metrics import Metrics
+from voiceagent.telemetry.metrics import ContextMetrics, Metrics
 from voiceagent.validation.errors import config_error
 from voiceagent.validation.references import import_object
 

@@ -18,8 +18,15 @@ from rich.table import Table
 
 from llmcore.engine import LlmError
 from voiceagent.agents.load import beginning_of
-from voiceagent.bench.gate.baseline import Baseline, lost, read_baseline, slower, write_baseline
-from voiceagent.bench.gate.figures import Figures, figures_of
+from voiceagent.bench.gate.figures import (
+    Baseline,
+    Figures,
+    figures_of,
+    lost,
+    read_baseline,
+    slower,
+    write_baseline,
+)
 from voiceagent.bench.gate.load import Answered, Run
 from voiceagent.bench.gate.reference import Reference
 from voiceagent.bench.json_lines import read_lines
