@@ -115,8 +115,8 @@ class PriorityConfig(Section):
     max_long: ClassVar[int] = 1
     """Long prompts that are computed concurrently: a second one would only delay the first."""
     max_utilization: float = Field(default=0.8, gt=0, le=1)
-    """Largest mean share of `max_running` in use. A call with which the share would exceed nine tenths of this
-    is refused, as means hide that turns coincide.
+    """Largest mean share of `max_running` in use. A call with which the share would exceed nine tenths of
+    this is refused, as means hide that turns coincide.
     """
     max_ttft_ms: ClassVar[float] = 1000.0
     """Longest predicted time to first token. New calls are refused from nine tenths of it."""

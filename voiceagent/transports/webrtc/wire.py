@@ -23,8 +23,8 @@ MAX_BUFFERED_BYTES = 65_536
 
 
 class DataChannelWire:
-    """The data channel of a WebRTC call as a `Wire`. It opens with the caller's media: a caller who never opens the
-    channel can talk, and gets no events.
+    """The data channel of a WebRTC call as a `Wire`. It opens with the caller's media: a caller who never
+    opens the channel can talk, and gets no events.
     """
 
     paces = False
