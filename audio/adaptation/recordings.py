@@ -1,17 +1,72 @@
-"""Recordings with transcripts, and their augmentation."""
+"""Recordings with transcripts, their augmentation, and batches of similar length, which limit padding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.resample import resample
 from audio.wav import read_wav
+
+_STATES = 3_000  # approximate size of a batch: 30 questions of 2.4 s
+_LENGTH_JITTER = 20  # random part of the sort key, in states, so that batches differ between epochs
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A training example. features: [length, hidden]. tokens: the transcript, with begin and end marks."""
+
+    features: Tensor
+    tokens: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Examples padded to one length: features [batch, length, hidden] and tokens [batch, count].
+
+    feature_mask [batch, length] and token_mask [batch, count] are false at padding.
+    """
+
+    features: Tensor
+    feature_mask: Tensor
+    tokens: Tensor
+    token_mask: Tensor
+
+
+def groups(examples: Sequence[Example], seed: int) -> list[list[Example]]:
+    """Group examples of similar length; the groups are in random order."""
+    rng = Random(seed)
+    order = sorted(examples, key=lambda example: len(example.features) + rng.random() * _LENGTH_JITTER)
+    found: list[list[Example]] = [[]]
+    for example in order:
+        if len(found[-1]) * len(example.features) >= _STATES:
+            found.append([])
+        found[-1].append(example)
+    rng.shuffle(found)
+    return found
+
+
+def padded_batch(examples: Sequence[Example]) -> Batch:
+    """Pad the examples to one batch."""
+    features = pad_sequence([example.features for example in examples], batch_first=True)
+    tokens = pad_sequence([torch.tensor(example.tokens) for example in examples], batch_first=True)
+    feature_mask = _mask([len(example.features) for example in examples])
+    return Batch(features, feature_mask, tokens, _mask([len(example.tokens) for example in examples]))
+
+
+def _mask(lengths: list[int]) -> Tensor:
+    """Return a mask whose rows are true for the first `lengths` columns."""
+    return torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+
 
 _MIN_S = 0.1
 _OTHER_PACE, _PACE = 1 / 3, 0.13  # share of recordings with a changed pace, and the maximum change

@@ -12,9 +12,8 @@ from difflib import get_close_matches
 from audio.recognizers.decoding.beam_search import Beginning
 from audio.recognizers.decoding.frequent_names import FIRST_NAMES, LAST_NAMES
 from audio.recognizers.decoding.grammar import Grammar, Part
-from audio.recognizers.decoding.letter_prior import LetterPrior
 from audio.recognizers.decoding.moonshine_vocabulary import END, numbers_of, tokens_of
-from audio.recognizers.decoding.spelling_prior import SpellingPrior
+from audio.recognizers.decoding.spelling_prior import LetterPrior, SpellingPrior
 
 NUMBERS = (
     *("zero", "oh", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),

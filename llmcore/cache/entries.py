@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from llmcore.cache.policy.semantic_cache import Entry, NearEntry
-from llmcore.cache.vector_index import IndexThread, VectorIndex
-from llmcore.cache.vectors import Vector
+from llmcore.cache.vectors import IndexThread, Vector, VectorIndex
 
 
 class EntriesError(Exception):

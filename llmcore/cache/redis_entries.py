@@ -20,8 +20,7 @@ from redis.exceptions import RedisError
 
 from llmcore.cache.entries import EntriesError
 from llmcore.cache.policy.semantic_cache import Entry, NearEntry
-from llmcore.cache.vector_index import IndexThread, VectorIndex
-from llmcore.cache.vectors import DIMENSIONS, Vector
+from llmcore.cache.vectors import DIMENSIONS, IndexThread, Vector, VectorIndex
 
 PREFIX = "voiceagent:semantic_cache:"
 STREAM = f"{PREFIX}added"

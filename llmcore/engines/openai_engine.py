@@ -34,10 +34,15 @@ from llmcore.engines.openai_servers import (
 from llmcore.engines.openai_stream import Chunks, StreamEnds
 from llmcore.engines.remote_engine import START_S, EventStream, RemoteLlm, RemoteSettings, trace_headers
 from llmcore.engines.remote_failures import AttemptFailed, retry_after_s
-from llmcore.text.context_limit import ContextLimit
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
-from llmcore.text.refusal_texts import is_about_messages, refused_shapes
-from llmcore.text.refused_fields import describe_refused_field, refused_field, without_fields
+from llmcore.text.refusals import (
+    ContextLimit,
+    describe_refused_field,
+    is_about_messages,
+    refused_field,
+    refused_shapes,
+    without_fields,
+)
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from llmcore.engines.openai_servers import Server, model_list, rendering_endpoin
 from llmcore.engines.openai_stream import Chunks
 from llmcore.engines.remote_failures import AttemptFailed, BrokenStream
 from llmcore.text.message_shapes import Shapes
-from llmcore.text.refusal_texts import is_about_length, is_prompt_too_long
+from llmcore.text.refusals import is_about_length, is_prompt_too_long
 from llmcore.text.shape_learning import Probe, learning
 
 log = logging.getLogger(__name__)

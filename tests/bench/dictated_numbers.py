@@ -21,7 +21,7 @@ from audio.pcm import Samples
 from voiceagent.bench.people.material import Clip, last_voiced_s
 from voiceagent.bench.people.offline import run_offline
 from voiceagent.bench.people.outcome import Outcome, figures
-from voiceagent.bench.voiced import trimmed
+from voiceagent.bench.speech import trimmed
 from voiceagent.config import default_config
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile

@@ -27,7 +27,7 @@ from audio.resample import resample
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.wav import read_wav
 from voiceagent.bench.people.virtual_time import run_virtually
-from voiceagent.bench.voiced import trimmed
+from voiceagent.bench.speech import trimmed
 from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.engines.hosted import hosted
 from voiceagent.session.config import EchoConfig

@@ -105,8 +105,7 @@ async def sdk_calls(folder: Path) -> None:
     try:
         url = f"http://127.0.0.1:{server.port}/v1"
         llm = f'engine = "openai"\nmodel = "m"\nbase_url = "{url}"\napi_key_env = ""\nretries = 0'
-        resilience = "[resilience]\nfailures = 1"
-        async with served(write_config(folder, f"{llm}\n{resilience}")) as address:
+        async with served(write_config(folder, llm)) as address:
             await lose_the_engine(address, server)
     finally:
         await server.kill()

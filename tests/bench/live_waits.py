@@ -30,7 +30,7 @@ from served import served, serving_tools  # noqa: E402
 from websockets.asyncio.client import ClientConnection, connect  # noqa: E402
 
 from audio.pcm import Samples  # noqa: E402
-from voiceagent.bench.voiced import voice_end_s  # noqa: E402
+from voiceagent.bench.speech import voice_end_s  # noqa: E402
 
 HZ = 24_000
 FRAME = 480

@@ -34,8 +34,11 @@ from yielding.noises import MADE, others  # noqa: E402
 
 from audio.pcm import Samples  # noqa: E402
 from voiceagent.bench.people.material import ONE_TURN, Clip, first_voiced_s, read_clips  # noqa: E402
-from voiceagent.bench.speech import BACKCHANNELS, running_synthesizer  # noqa: E402
-from voiceagent.bench.voiced import trimmed  # noqa: E402
+from voiceagent.bench.speech import (  # noqa: E402
+    BACKCHANNELS,
+    running_synthesizer,
+    trimmed,
+)
 from voiceagent.config.tables import load  # noqa: E402
 from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound, speak  # noqa: E402
 

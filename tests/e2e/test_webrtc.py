@@ -18,7 +18,7 @@ from recordings import recorded
 from rtc_caller import RATE_HZ, rtc_calling
 from served import calls_at, lent, served
 
-from voiceagent.bench.voiced import voice_end_s
+from voiceagent.bench.speech import voice_end_s
 
 ROOT = Path(__file__).parents[2]
 FIXED = ROOT / "tests/bench/fixed.toml"

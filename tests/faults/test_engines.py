@@ -12,13 +12,14 @@ import pytest
 from fault_calls import LONG, FaultCaller, calling, counted, until_counted, until_healthy
 from faulty_server import BLOCKING, FaultyServer, faulty_server
 
+SOON_KILLED = {"voiceagent.engines.timeouts:TimeoutsConfig.engine_hang_s": 2.0}
 APOLOGY = "Could you say that again?"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyServer]:
     """One for all tests, which leave it well."""
-    with faulty_server(tmp_path_factory.mktemp("engines"), engine_hang_s=2.0, **BLOCKING) as server:
+    with faulty_server(tmp_path_factory.mktemp("engines"), constants=SOON_KILLED, **BLOCKING) as server:
         yield server
 
 

@@ -15,11 +15,11 @@ from faulty_server import FaultyServer, faulty_server
 from websockets.exceptions import ConnectionClosed
 
 APOLOGY = "Could you say that again?"
+RETRIES = "voiceagent.upstream.config:UpstreamConfig.retries"
 UPSTREAM = """
 [upstream]
 url = "ws://{address}/v1"
 voice = "default"
-retries = {retries}
 """
 
 
@@ -29,9 +29,11 @@ def bridged(folder: Path, retries: int) -> Iterator[tuple[FaultyServer, FaultySe
     for name in ("core", "front"):
         (folder / name).mkdir()
     with faulty_server(folder / "core") as core:
-        table = UPSTREAM.format(address=core.address, retries=retries)
+        table = UPSTREAM.format(address=core.address)
         try:
-            with faulty_server(folder / "front", change=lambda text: text + table) as front:
+            with faulty_server(
+                folder / "front", constants={RETRIES: retries}, change=lambda text: text + table
+            ) as front:
                 yield front, core
         finally:
             os.kill(core.process.pid, signal.SIGCONT)

@@ -17,13 +17,14 @@ from faulty_server import FaultyServer, faulty_server
 
 FALLBACK = "This is the other engine."
 WITH_FALLBACK = f'[fallback]\nengine = "served_engines:FixedLlm"\nresponse = "{FALLBACK}"\n'
-RESILIENCE = """
+TIMEOUTS = """
 [timeouts]
 first_token_s = 1.0
-token_s = 1.0
-[resilience]
-failures = 2
 """
+CONSTANTS = {
+    "voiceagent.engines.timeouts:TimeoutsConfig.min_token_s": 1.0,
+    "voiceagent.llm.config:ResilienceConfig.failures": 2,
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +39,9 @@ def server_of(llm: FaultyLlm, folder: Path, more: str = "", *options: str) -> It
 
     def with_llm(text: str) -> str:
         before, _, rest = text.partition("[llm]")
-        return f"{before}[llm]\n{engine}{RESILIENCE}{more}{rest[rest.index('[synthesizer]') :]}"
+        return f"{before}[llm]\n{engine}{TIMEOUTS}{more}{rest[rest.index('[synthesizer]') :]}"
 
-    with faulty_server(folder, "", *options, change=with_llm) as server:
+    with faulty_server(folder, "", *options, constants=CONSTANTS, change=with_llm) as server:
         yield server
 
 

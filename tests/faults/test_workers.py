@@ -19,6 +19,7 @@ from websockets.exceptions import InvalidMessage, InvalidStatus
 
 from voiceagent.processes.policies.balance import UNCOUNTED_S
 
+HANG_S = "voiceagent.engines.timeouts:TimeoutsConfig.worker_hang_s"
 LINES = "max_calls = 20\nworker_load_threshold = 0\n[timeouts]\nfirst_token_s = 1.0"
 
 
@@ -26,7 +27,7 @@ LINES = "max_calls = 20\nworker_load_threshold = 0\n[timeouts]\nfirst_token_s = 
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyServer]:
     """One for all tests that leave it well."""
     folder = tmp_path_factory.mktemp("workers")
-    with faulty_server(folder, LINES, "--workers", "2", worker_hang_s=3.0) as server:
+    with faulty_server(folder, LINES, "--workers", "2", constants={HANG_S: 3.0}) as server:
         yield server
 
 
@@ -67,7 +68,7 @@ async def test_health_names_the_worker_that_hangs(server: FaultyServer) -> None:
 
 @LONG
 async def test_a_server_all_of_whose_workers_hang_tells_its_health(tmp_path: Path) -> None:
-    with faulty_server(tmp_path, LINES, "--workers", "2", worker_hang_s=60.0) as server:
+    with faulty_server(tmp_path, LINES, "--workers", "2", constants={HANG_S: 60.0}) as server:
         for worker in server.workers():
             os.kill(worker, signal.SIGSTOP)
         told = await until_healthy(server.address, "degraded")

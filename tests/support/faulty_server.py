@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,17 @@ from typing import Any
 import psutil
 from fixed_config import FIXED, write_config
 
-from voiceagent.engines.timeouts import TimeoutsConfig
-
 STOP_S = 30.0
 BLOCKING = {"FixedRecognizer": "blocking_engines:Words", "FixedSynthesizer": "blocking_engines:Tone"}
 """Engines in processes of their own, in the place of those of fixed cost."""
 _START = """
 import sys
 from voiceagent.cli.main import main
-from voiceagent.engines.timeouts import TimeoutsConfig
+from voiceagent.validation.references import import_object
 
-TimeoutsConfig.engine_hang_s, TimeoutsConfig.worker_hang_s = {engine_hang_s}, {worker_hang_s}
+for name, value in {constants}.items():
+    owner, _, key = name.rpartition(".")
+    setattr(import_object(owner), key, value)
 sys.exit(main())
 """
 
@@ -76,21 +76,20 @@ def faulty_server(
     *options: str,
     descriptors: int | None = None,
     log: Path | None = None,
-    engine_hang_s: float = TimeoutsConfig.engine_hang_s,
-    worker_hang_s: float = TimeoutsConfig.worker_hang_s,
+    constants: Mapping[str, float] | None = None,
     change: Callable[[str], str] = lambda text: text,
     **engines: str,
 ) -> Iterator[FaultyServer]:
     """A server of the configuration that `write_config` makes, with `change` made to it; it speaks fast.
 
     descriptors: how many file descriptors each process may have. log: where it is written.
-    engine_hang_s, worker_hang_s: time after which a process that hangs is killed.
+    constants: other values for fixed settings, by "package.module:Class.name".
     """
     config = write_config(folder, lines, **engines)
     config.write_text(change(config.read_text().replace("character_s = 0.06", "character_s = 0.015")))
     shutil.copy(FIXED / "blocking_engines.py", folder)
 
-    start = _START.format(engine_hang_s=engine_hang_s, worker_hang_s=worker_hang_s)
+    start = _START.format(constants=dict(constants or {}))
     limit = [] if descriptors is None else ["prlimit", f"--nofile={descriptors}"]
     with (log or folder / "log").open("w") as written:
         process = subprocess.Popen(

@@ -14,8 +14,7 @@ from voiceagent.session.turn_stamps import TurnStamps
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.attributes import EngineNames
 from voiceagent.telemetry.otlp.trace.call_trace import CallTrace
-from voiceagent.telemetry.otlp.trace.spans import CallSpans, Span
-from voiceagent.telemetry.otlp.trace.traceparent import TraceContext, new_trace
+from voiceagent.telemetry.otlp.trace.spans import CallSpans, Span, TraceContext, new_trace
 
 MADE_WITH = EngineNames("moonshine", "vllm", "small", "espeak", RATE_HZ)
 STEP_S = 0.5

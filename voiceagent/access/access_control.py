@@ -10,11 +10,10 @@ from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from voiceagent.access.auth import ApiKeys, presented_key
+from voiceagent.access.caller_counts import CallerShares, Shares, WrongKeys
 from voiceagent.access.client_secrets import PREFIX, ClientSecret, ClientSecrets
 from voiceagent.access.config import AccessLimits
 from voiceagent.access.requester import AccessRules, NotAdmitted, is_loopback
-from voiceagent.access.shares import CallerShares, Shares
-from voiceagent.access.wrong_keys import WrongKeys
 
 
 class OtherGateways(Protocol):

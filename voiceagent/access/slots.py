@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from llmcore.policies.admission import Refusal
-from voiceagent.access.shares import CallerShares, Shares, digest
-from voiceagent.access.wrong_keys import NUMBERS, WrongKeys
+from voiceagent.access.caller_counts import NUMBERS, CallerShares, Shares, WrongKeys, digest
 from voiceagent.processes.policies.balance import WorkerLoad
 
 _COUNT_BYTES = 8

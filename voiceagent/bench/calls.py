@@ -22,9 +22,14 @@ from voiceagent.bench.caller import Caller, Saying
 from voiceagent.bench.crowd import Connection, Crowd
 from voiceagent.bench.material import Material, shuffled
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
-from voiceagent.bench.speech import find_recordings, running_synthesizer, speak_questions
+from voiceagent.bench.speech import (
+    find_recordings,
+    running_synthesizer,
+    speak_questions,
+    voice_end_s,
+    voice_start_s,
+)
 from voiceagent.bench.tally import Tally
-from voiceagent.bench.voiced import voice_end_s, voice_start_s
 from voiceagent.bench.webrtc_connection import connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket
 from voiceagent.bench.wires import RealtimeWire, TwilioWire, WebRtcWire, Wire, frames_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from voiceagent.bench.llm_options import add_bench_llm, add_bench_routing
-from voiceagent.bench.options import add_measurement, add_recordings
+from voiceagent.bench.options import add_bench_llm, add_bench_routing, add_measurement, add_recordings
 from voiceagent.bench.people.options import add_people
 from voiceagent.config import add_command, take_config
 

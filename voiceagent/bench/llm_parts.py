@@ -80,7 +80,7 @@ def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
 
 def alone(config: Config) -> Config:
     """Return a configuration without a fallback LLM, which would hide failures, and with long timeouts."""
-    timeouts = config.timeouts.model_copy(update={"first_token_s": PATIENCE_S, "token_s": PATIENCE_S})
+    timeouts = config.timeouts.model_copy(update={"first_token_s": PATIENCE_S})
     return config.model_copy(update={"fallback": None, "timeouts": timeouts})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from voiceagent.bench.voiced import EARLY_S, voice_end_s
+from voiceagent.bench.speech import EARLY_S, voice_end_s
 from voiceagent.conversation.latency import STAGES, TurnCounts, TurnReport, percentile
 from voiceagent.transports.local_call import FORMAT, Exchange, Recording
 

@@ -22,12 +22,11 @@ from llmcore.engine import Llm, LlmError, Message, Request
 from llmcore.policies.learned_routing import Sample, learn
 from llmcore.policies.routing import Rules, route
 from voiceagent.agents.load import beginning_of
-from voiceagent.bench.gate.judging import check_judge
 from voiceagent.bench.gate.load import MAX_TOKENS
 from voiceagent.bench.gate.usage import usage
 from voiceagent.bench.llm_parts import alone
 from voiceagent.bench.material import LabelledQuestion
-from voiceagent.bench.scoring import judge
+from voiceagent.bench.scoring import check_judge, judge
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
 from voiceagent.server.engine_building import build_engines

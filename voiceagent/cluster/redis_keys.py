@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
+from voiceagent.access.caller_counts import digest
 from voiceagent.access.client_secrets import key_digest
-from voiceagent.access.shares import digest
 from voiceagent.cluster.placing import GatewayReport, from_json
 
 PREFIX = "voiceagent:cluster:"

@@ -20,9 +20,8 @@ import structlog
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 
+from voiceagent.access.caller_counts import MINUTE_S, digest
 from voiceagent.access.client_secrets import ClientSecret, ClientSecrets
-from voiceagent.access.shares import digest
-from voiceagent.access.wrong_keys import MINUTE_S
 from voiceagent.cluster.placing import GatewayReport, place
 from voiceagent.cluster.redis_keys import (
     ADD_CALL,

@@ -15,7 +15,6 @@ RENAMED_KEYS = {
     "calls.words": "calls.personal_data",
     "deadlines.first_sound_s": "timeouts.first_audio_s",
     "deadlines.sound_s": "timeouts.first_audio_s",
-    "deadlines.token_s": "timeouts.token_s",
     "deadlines.transcript_s": "timeouts.transcript_s",
     "history.most_tokens": "history.max_tokens",
     "lanes.most_busy": "priority.max_utilization",
@@ -23,7 +22,6 @@ RENAMED_KEYS = {
     "log.personal": "log.personal_data",
     "otlp.content": "otlp.personal_data",
     "resilience.first_token_timeout_s": "timeouts.first_token_s",
-    "resilience.stall_timeout_s": "timeouts.token_s",
     "turn.interrupt_s": "turn.interruption_confirmed_s",
     "turn.interrupt_words": "turn.min_interruption_words",
     "turn.provisional_attempts": "turn.preemptive_attempts",
@@ -32,11 +30,15 @@ RENAMED_KEYS = {
 RENAMED_TABLES = {"deadlines": "timeouts", "lanes": "priority", "supervision": "timeouts"}
 """The same for tables, for those without renamed keys."""
 REMOVED_KEYS = {
+    "agent.filler_after_s": "the filler is said 1.5 s after the end of the turn",
     "budget.endpointing_ms": "its budget is 230 ms",
+    "budget.fragmenting_ms": "its budget is 0.6 of budget.llm_ttft_ms",
     "budget.network_ms": "its budget is 60 ms",
     "budget.playout_ms": "its budget is 20 ms",
     "budget.request_ms": "its budget is 10 ms",
+    "context.embedding": "passages are compared by the installed English model",
     "deadlines.first_token_s": "it follows from timeouts.first_token_s (twice that, and 2 s)",
+    "deadlines.token_s": "it is timeouts.first_token_s, and at least 5 s",
     "deadlines.turn_model_s": "the turn model has 1 s",
     "history.attempts": "sentences are extracted after two failed summaries in a row",
     "history.kept_tokens": "a third of history.max_tokens stays verbatim",
@@ -91,10 +93,12 @@ REMOVED_KEYS = {
     "priority.long_tokens": "a prompt is long from 1500 uncached tokens on",
     "priority.max_long": "one long prompt is computed at a time",
     "priority.max_ttft_ms": "new calls are refused from a predicted 900 ms to the first token",
+    "resilience.failures": "an engine counts as failed after 3 failures in a row",
     "resilience.max_retry_s": "a failed engine is tried again after 1 s, and the wait doubles up to 30 s",
     "resilience.most_retry_s": "a failed engine is tried again after 1 s, and the wait doubles up to 30 s",
     "resilience.retry_s": "a failed engine is tried again after 1 s, and the wait doubles up to 30 s",
     "resilience.speech_timeout_s": "a fallback is asked after half of timeouts.transcript_s or first_audio_s",
+    "resilience.stall_timeout_s": "it is timeouts.first_token_s, and at least 5 s",
     "routing.max_characters": "the small LLM answers turns of at most 120 characters",
     "routing.max_context_characters": "the small LLM answers prompts of at most 8000 characters",
     "routing.most_characters": "the small LLM answers turns of at most 120 characters",
@@ -125,10 +129,12 @@ REMOVED_KEYS = {
     "supervision.restart_s": "restarts begin 0.5 s apart, and the wait doubles",
     "supervision.start_s": "a process has 120 s to restart",
     "supervision.worker_hang_s": "a call worker is restarted after 10 s without a heartbeat",
+    "telephony.asterisk.ari_user": "the user in ari.conf is voiceagent",
     "timeouts.audio_s": "chunks of audio have timeouts.first_audio_s, as the first one has",
     "timeouts.engine_hang_s": "an engine process is restarted after 5 s without a heartbeat",
     "timeouts.restart_s": "a process has 120 s to restart",
     "timeouts.review_s": "a review has 5 s",
+    "timeouts.token_s": "it is timeouts.first_token_s, and at least 5 s",
     "timeouts.worker_hang_s": "a call worker is restarted after 10 s without a heartbeat",
     "turn.interruption_candidate_s": "the agent is held after 0.096 s of speech over it",
     "turn.min_speech_s": "speech has at least 0.064 s of voice",
@@ -140,6 +146,7 @@ REMOVED_KEYS = {
     "turn.read_ahead": "prompts are prefilled while callers speak",
     "turn.sustain_s": "the agent is held after 0.096 s of speech over it",
     "upstream.connect_timeout_s": "a connection, or an answer to a ping, has 5 s",
+    "upstream.retries": "a failed or lost connection is tried twice again",
     "webhooks.attempts": "an event is posted up to 8 times",
     "webhooks.max_waiting": "at most 1000 events wait",
     "webhooks.timeout_s": "a receiver has 10 s to answer",
@@ -150,11 +157,11 @@ RENAMED_OPTIONS = {
     "openai": {
         "first_token_timeout_s": "timeouts.first_token_s",
         "most_backoff_s": "max_backoff_s",
-        "timeout_s": "timeouts.token_s",
+        "timeout_s": "timeouts.first_token_s",
     },
     "anthropic": {
         "first_token_timeout_s": "timeouts.first_token_s",
-        "timeout_s": "timeouts.token_s",
+        "timeout_s": "timeouts.first_token_s",
     },
 }
 """The same for LLM engines' keyword arguments, by the engine's short name: others may use these names. A new
@@ -170,9 +177,7 @@ def refuse_renamed(document: Mapping[str, Any], source: Path) -> None:
 
 
 def _renamed(document: Mapping[str, Any], source: Path) -> Iterator[ConfigError]:
-    for table, keys in document.items():
-        if not isinstance(keys, dict):
-            continue
+    for table, keys in _tables(document):
         options = RENAMED_OPTIONS.get(str(keys.get("engine")), {}) if table in _LLM_TABLES else {}
         for key, value in keys.items():
             old = f"{table}.{key}"
@@ -184,3 +189,11 @@ def _renamed(document: Mapping[str, Any], source: Path) -> Iterator[ConfigError]
                 yield config_error(source, old, value, f"this key is gone, leave it out: {REMOVED_KEYS[old]}")
         if table in RENAMED_TABLES:
             yield ConfigError(f"{source}: [{table}]: this table is now [{RENAMED_TABLES[table]}]")
+
+
+def _tables(document: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the tables of a document with their full names, the outer before the inner."""
+    for name, value in document.items():
+        if isinstance(value, dict):
+            yield f"{outer}{name}", value
+            yield from _tables(value, f"{outer}{name}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -110,9 +110,11 @@ class AgentConfig(Section):
     refusal: str = Field(default_factory=_phrase_default(attrgetter("refusal")))
     """Phrase for an answer that a filter or moderation of the LLM's server refused."""
     filler: str = Field(default_factory=_phrase_default(attrgetter("filler")))
-    """Phrase for an answer that takes longer than `filler_after_s`. "" disables it."""
-    filler_after_s: float = Field(default=1.5, gt=0)
-    """Time from the end of the turn to the filler."""
+    """Phrase for an answer that begins later than 1.5 s after the end of the turn. "" disables it."""
+    filler_after_s: ClassVar[float] = 1.5
+    """Time from the end of the turn to the filler. Most answers have begun by then, and a filler before them
+    would only delay them.
+    """
     correction: str = Field(default_factory=_phrase_default(attrgetter("correction")))
     """Phrase before a correction by `[back_llm]`, if the caller heard some of the false answer. "" says the
     correction alone.

@@ -277,8 +277,10 @@ class BudgetConfig(Section):
     """From the final transcript to the LLM request."""
     llm_ttft_ms: Milliseconds = 100
     """From the LLM request to the first token."""
-    fragmenting_ms: Milliseconds = 60
-    """From the first token to the first speakable fragment."""
+    fragmenting_per_ttft: ClassVar[float] = 0.6
+    """Time from the first token to the first speakable fragment, as a share of `llm_ttft_ms`: a model that is
+    slow to its first token is slow to the next ones.
+    """
     synthesis_ms: Milliseconds = 60
     """From the first fragment to its first audio."""
     playout_ms: ClassVar[float] = 20
@@ -289,6 +291,11 @@ class BudgetConfig(Section):
     """From the last voiced sample to the first frame played, or sent where the transport does not report
     playout.
     """
+
+    @property
+    def fragmenting_ms(self) -> float:
+        """From the first token to the first speakable fragment."""
+        return self.fragmenting_per_ttft * self.llm_ttft_ms
 
     def to_budget(self) -> LatencyBudget:
         """Return the budget for the latency ledger."""

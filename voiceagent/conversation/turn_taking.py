@@ -235,7 +235,7 @@ class TurnTaking:
         return self.conclude(turn, settings) if turn.ended else []
 
     def conclude(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Conclude a turn that is over and whose transcript is final."""
+        """Answer a turn that is over and whose transcript is final; drop one that was only a backchannel."""
         meaning = None if turn.visibility is TurnVisibility.COMMITTED else self._voice.meaning(turn)
         if meaning is Meaning.BACKCHANNEL:
             return [*self._caller.drop(turn), do.RestorePlayout()]

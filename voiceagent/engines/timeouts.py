@@ -35,10 +35,13 @@ class TimeoutsConfig(Section):
     first_token_s: Duration = 5.0
     """Longest wait from the LLM request, once it has left the queue, to the first token; the estimated
     prefill time of the prompt is added. Then `[fallback]` is asked, or the caller hears the apology. They
-    hear it at the latest after twice this time and 2 s, which includes the queue and the fallback.
+    hear it at the latest after twice this time and 2 s, which includes the queue and the fallback. Between
+    two tokens the LLM has the same, and at least 5 s.
     """
-    token_s: Duration = 5.0
-    """Longest wait between two tokens of the LLM. Then the caller hears the apology."""
+    min_token_s: ClassVar[float] = 5.0
+    """Shortest limit between two tokens. No fallback answers in place of an LLM that has begun to speak: a
+    short `first_token_s`, set so that the fallback is asked soon, would only bring the apology sooner.
+    """
     review_s: ClassVar[float] = 5.0
     """From the end of an answer's text to its review by `[back_llm]`. Then the answer stands. An answer of
     some sentences is spoken for about as long.
@@ -60,6 +63,11 @@ class TimeoutsConfig(Section):
     """
     restart_s: ClassVar[float] = 120.0
     """Longest restart of a process. The first start, which may load a model, has no limit."""
+
+    @property
+    def token_s(self) -> float:
+        """Longest wait between two tokens of the LLM. Then the caller hears the apology."""
+        return max(self.first_token_s, self.min_token_s)
 
     @property
     def answer_s(self) -> float:

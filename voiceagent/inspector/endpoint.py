@@ -40,7 +40,7 @@ from voiceagent.scores.scorecard import scorecard
 from voiceagent.transports.live.webrtc import PATH as LIVE_PATH
 from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.transports.websocket import address_of
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 PREFIX = "/v1/calls"
 COOKIE = "voiceagent_calls"

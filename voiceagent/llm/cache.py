@@ -12,7 +12,7 @@ from llmcore.engine import Llm
 from voiceagent.llm.config import SemanticCacheConfig
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.validation.errors import ConfigError, config_error
-from voiceagent.validation.references import import_object, resolve_paths
+from voiceagent.validation.references import import_object
 
 
 def build_cache(
@@ -31,7 +31,7 @@ def build_cache(
         MemoryEntries(settings.capacity)
         if settings.url is None
         else _create(source, "llmcore.cache.redis_entries:RedisEntries", settings.url, settings.capacity),
-        build_embedding("", source, "semantic_cache"),
+        build_embedding(source, "semantic_cache"),
         settings.to_rules(model),
         settings.to_audits(),
         metrics,
@@ -41,16 +41,11 @@ def build_cache(
     return cache
 
 
-def build_embedding(model: str, source: Path, table: str) -> Embedding:
-    """Build the embedding model, not loaded. Raises ConfigError.
-
-    model: folder of its weights, "" for the installed ones. table: table of the file `source` that needs it.
+def build_embedding(source: Path, table: str) -> Embedding:
+    """Build the installed embedding model, not loaded. Raises ConfigError. table: of the file `source`, which
+    needs it.
     """
-    try:
-        folder = resolve_paths(model, source.absolute().parent)
-    except FileNotFoundError as error:
-        raise config_error(source, f"{table}.embedding", model, str(error)) from error
-    return cast("Embedding", _create(source, "llmcore.cache.embedding:MiniLm", folder, table=table))
+    return cast("Embedding", _create(source, "llmcore.cache.embedding:MiniLm", table=table))
 
 
 def _create(source: Path, path: str, *arguments: object, table: str = "semantic_cache") -> Any:

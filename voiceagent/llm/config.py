@@ -77,12 +77,12 @@ class LlmEngineConfig(EngineConfig):
 
 
 class ResilienceConfig(Section):
-    """`[resilience]`: when an engine counts as failed. It is tried again after 1 s, then after twice as long
-    each time, at most 30 s.
-    """
+    """Failures after which an engine counts as failed, and times at which it is tried again."""
 
-    failures: int = Field(default=3, ge=1)
-    """Consecutive failures after which requests go straight to the fallback."""
+    failures: ClassVar[int] = 3
+    """Consecutive failures after which requests go straight to the fallback. One or two may be chance: a
+    replica that restarts, a rate limit. Until then each costs a caller the wait of `[timeouts]`.
+    """
     retry_s: ClassVar[float] = 1.0
     """Time before the failed engine is tried again for the first time, about a turn of the same caller."""
     max_retry_s: ClassVar[float] = 30.0
@@ -115,8 +115,8 @@ class PriorityConfig(Section):
     max_long: ClassVar[int] = 1
     """Long prompts that are computed concurrently: a second one would only delay the first."""
     max_utilization: float = Field(default=0.8, gt=0, le=1)
-    """Largest mean share of `max_running` in use. A call that would bring it within a tenth of that is
-    refused.
+    """Largest mean share of `max_running` in use. A call with which the share would exceed nine tenths of
+    this is refused, as means hide that turns coincide.
     """
     max_ttft_ms: ClassVar[float] = 1000.0
     """Longest predicted time to first token. New calls are refused from nine tenths of it."""
@@ -274,7 +274,6 @@ class LlmTables(Section):
     fallback: LlmEngineConfig | None = None
     """LLM that answers when `[llm]` fails. Left out, the caller hears the apology."""
     timeouts: TimeoutsConfig = TimeoutsConfig()
-    resilience: ResilienceConfig = ResilienceConfig()
     small_llm: LlmEngineConfig | None = None
     """Smaller LLM for short, simple turns (`[routing]`), and for all short turns under overload."""
     routing: RoutingConfig = RoutingConfig()
@@ -290,3 +289,4 @@ class LlmTables(Section):
     """
     priority: PriorityConfig = PriorityConfig()
     speculation: ClassVar[SpeculationConfig] = SpeculationConfig()
+    resilience: ClassVar[ResilienceConfig] = ResilienceConfig()

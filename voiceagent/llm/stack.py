@@ -15,11 +15,9 @@ from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.policies.routing import Route, route
 from llmcore.policies.session_affinity import Choice, SessionAffinity
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
+from llmcore.serving.joined_engines import ReviewedLlm, RoutedLlm, SetAnswersLlm
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.replicated_engine import ReplicatedLlm
-from llmcore.serving.reviewed_engine import ReviewedLlm
-from llmcore.serving.routed_engine import RoutedLlm
-from llmcore.serving.set_answers_engine import SetAnswersLlm
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.timeouts import REPLICA_SHARE, REVIEW_SHARE, TimeoutsConfig

@@ -14,8 +14,7 @@ from voiceagent.llm.cache import build_embedding
 from voiceagent.mcp.pool import McpPool
 from voiceagent.session.config import ContextSourceConfig
 from voiceagent.session.context import ContextSources, Source
-from voiceagent.telemetry.context_metrics import ContextMetrics
-from voiceagent.telemetry.metrics import Metrics
+from voiceagent.telemetry.metrics import ContextMetrics, Metrics
 from voiceagent.validation.errors import config_error
 from voiceagent.validation.references import import_object
 
@@ -33,9 +32,7 @@ def build_context(config: Config, mcp: McpPool, metrics: Metrics) -> ContextSour
         raise config_error(
             config.source, "context.sources", names, "two sources have one name; names must differ"
         )
-    vectors = (
-        Vectors(build_embedding(table.embedding, config.source, "context")) if table.min_relevance else None
-    )
+    vectors = Vectors(build_embedding(config.source, "context")) if table.min_relevance else None
     return ContextSources(sources, table, vectors, ContextMetrics(metrics.registry))
 
 

@@ -18,8 +18,7 @@ from voiceagent.transports.live.sessions import Stored
 from voiceagent.transports.live.webrtc import PATH as LIVE_PATH
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
-from voiceagent.validation.errors import ConfigError, config_error
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import ConfigError, config_error, shorten
 
 if TYPE_CHECKING:
     from voiceagent.calls.kept_calls import KeptCalls

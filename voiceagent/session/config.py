@@ -43,11 +43,9 @@ class ContextConfig(Section):
     sources: tuple[ContextSourceConfig, ...] = ()
     """Sources that are asked in each turn, in addition to an agent's `find_context`."""
     min_relevance: float = Field(default=0.3, ge=0, le=1)
-    """Lowest cosine similarity between a passage and the caller's turn. 0 keeps all passages and needs no
-    embedding model.
+    """Lowest cosine similarity between a passage and the caller's turn, by the installed English model. 0
+    keeps all passages and needs no model: set it for other languages.
     """
-    embedding: str = ""
-    """Folder of an embedding model of MiniLM's architecture. "" uses the installed English model."""
     max_tokens: int = Field(default=400, ge=1)
     """Maximum length of all passages of a turn together, in estimated tokens."""
     deadline_s: float = Field(default=0.3, gt=0)

@@ -11,7 +11,7 @@ from llmcore.cache.vectors import EmbeddingError, Vectors
 from llmcore.compression.passages import Passage, choose_passages, newest_words, with_passages
 from llmcore.engine import Message
 from voiceagent.session.config import ContextConfig
-from voiceagent.telemetry.context_metrics import ContextMetrics, Outcome
+from voiceagent.telemetry.metrics import ContextMetrics, Outcome
 
 log = structlog.get_logger()
 

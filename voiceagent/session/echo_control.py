@@ -131,8 +131,9 @@ class EchoControl:
         return received_s >= self._voice_s + _MEASURED_AFTER_S[self._measurements]
 
     def measure(self, received_s: float, since: Since) -> Echo | None:
-        """Return the echo that the voice over the agent is, None if it is none. received_s: end of the audio
-        that `since` returns.
+        """Compare the voice over the agent with what was played. Return the echo, None if it is none.
+
+        received_s: end of the audio that `since` returns.
         """
         if self._voice_s is None:
             return None

@@ -17,7 +17,7 @@ from voiceagent.conversation.client_requests import CLIP_HZ
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode
 from voiceagent.session.backchannel_player import BackchannelPlayer
-from voiceagent.session.background import Background
+from voiceagent.session.background import Background, TypingSound
 from voiceagent.session.call import Client, plays_sounds
 from voiceagent.session.call_monitor import CallMonitor, EndCall
 from voiceagent.session.deadlines import Awaited
@@ -33,7 +33,6 @@ from voiceagent.session.speaking import Speaker
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.turn_stamps import TurnStamps
-from voiceagent.session.typing_sound import TypingSound
 from voiceagent.telemetry.call_ids import CallIds
 
 FILLER_AT_ONCE_S = 0.2

@@ -113,8 +113,8 @@ class LineSilence:
         return 0.0 if self._gap is None else self._late(self._gap, seconds, now_s)
 
     def unfilled_s(self, seconds: float) -> float:
-        """Return the part of a gap that is still to be filled; silence may fill the rest already. The line
-        reports the gap before the sound that follows it.
+        """Return the seconds of a gap that are still to be filled with silence. The line reports a gap when
+        sound follows it, and part of it may have been filled while nothing came.
         """
         self._was_silent = seconds >= LATE_S
         left_s = max(0.0, seconds - self._filled_s)

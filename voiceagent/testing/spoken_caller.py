@@ -27,7 +27,7 @@ SILENT_PEAK = 32
 
 
 class SpokenCaller:
-    """The caller of a test by voice. Created by `call`."""
+    """A caller who speaks in a test, by the engines' own voice and recognizer; `call` makes one."""
 
     def __init__(self, engines: Engines, call: LocalCall, closing: AsyncExitStack) -> None:
         self._engines = engines

@@ -202,7 +202,7 @@ RULES = (
         Quantile("voiceagent_tool_seconds", 0.95, MIN_TURNS // 2),
         1.0,
         "which tool it is, in the client or the agent that answers it",
-        "a faster tool or a cache before it; agent.filler_after_s for callers to hear something meanwhile",
+        "a faster tool or a cache before it; agent.filler for callers to hear something meanwhile",
     ),
     Rule(
         "speech_fallback",

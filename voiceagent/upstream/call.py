@@ -20,7 +20,7 @@ from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.silent import SilentSynthesizer
 from voiceagent.session.agent import AgentCode
-from voiceagent.session.background import Background
+from voiceagent.session.background import Background, TypingSound
 from voiceagent.session.base_call import BaseCall
 from voiceagent.session.call import Client, Ids, InputOverflow, plays_sounds
 from voiceagent.session.call_monitor import CallMonitor
@@ -29,7 +29,6 @@ from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.speaking import Speaker
 from voiceagent.session.tool_running import ToolRunner
-from voiceagent.session.typing_sound import TypingSound
 from voiceagent.upstream import messages
 from voiceagent.upstream.apis import WAITED, api_mark, new_api
 from voiceagent.upstream.connection import Upstream, UpstreamConnection

@@ -38,8 +38,10 @@ class UpstreamConfig(Section):
     """Model at that server that transcribes the caller, for history and log. Unused with `api = "live"`."""
     connect_timeout_s: ClassVar[float] = 5.0
     """Longest wait for a connection, and for the answer to a ping."""
-    retries: int = Field(default=2, ge=0)
-    """Further attempts after a failed or lost connection. Then the caller hears the apology."""
+    retries: ClassVar[int] = 2
+    """Further attempts after a failed or lost connection, each of at most `connect_timeout_s`. Then the
+    caller hears the apology: three attempts are as long as a caller can be expected to wait.
+    """
 
     @property
     def model_name(self) -> str:

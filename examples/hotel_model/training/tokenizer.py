@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from examples.hotel_model.chat import END, MARKS, TEMPLATE
-from llmcore.text.trained_for import fingerprint
+from llmcore.text.chat_template import fingerprint
 from voiceagent.demo.front_desk import TOOLS
 from voiceagent.demo.world import system_prompt
 

@@ -14,8 +14,7 @@ from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Literal
 
-from llmcore.cache.policy.english import CALLED, PERSONAL, POINTS_BACK, SPOKEN_DIGITS
-from llmcore.cache.policy.facts import facts, same_facts
+from llmcore.cache.policy.facts import CALLED, PERSONAL, POINTS_BACK, SPOKEN_DIGITS, facts, same_facts
 from llmcore.engine import Message, Request
 
 Skipped = Literal["no_question", "long", "tools", "no_class", "history", "personal"]

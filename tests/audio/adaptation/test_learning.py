@@ -20,10 +20,9 @@ from voiceagent.cli.main import main
 torch = pytest.importorskip("torch", reason="adaptation needs torch: make train installs it")
 pytest.importorskip("transformers", reason="adaptation needs transformers: make train installs it")
 
-from audio.adaptation.adapt import adapt  # noqa: E402  (these import torch)
-from audio.adaptation.batches import Example, groups, padded_batch  # noqa: E402
-from audio.adaptation.learning import learn  # noqa: E402
+from audio.adaptation.adapt import adapt, learn  # noqa: E402
 from audio.adaptation.network import MoonshineNetwork  # noqa: E402
+from audio.adaptation.recordings import Example, groups, padded_batch  # noqa: E402
 
 torch.set_num_threads(1)  # threads that wait for each other stand still beside other tests' processes
 QUESTION = "Is there a swimming pool?"

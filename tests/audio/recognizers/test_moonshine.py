@@ -32,7 +32,7 @@ from audio.recognizers.moonshine_grammars import digit_grammar, digits_grammar, 
 from audio.recognizers.moonshine_model import LoadedModel, Transcription, Utterance, model_files
 from audio.recognizers.moonshine_phrases import LikelyPhrases, PhraseBook
 from audio.resample import resample
-from voiceagent.bench.voiced import trimmed
+from voiceagent.bench.speech import trimmed
 from voiceagent.conversation.end_of_turn.evidence import SURE
 from voiceagent.conversation.words import words_of
 from voiceagent.scores.word_errors import edit_distance

@@ -14,8 +14,13 @@ from audio.pcm import Samples
 from voiceagent.bench.material import Material
 from voiceagent.bench.people.conditions import Condition, under
 from voiceagent.bench.people.material import Clip, first_voiced_s, place_of
-from voiceagent.bench.speech import BACKCHANNELS, find_recordings, running_synthesizer, speak_questions
-from voiceagent.bench.voiced import trimmed
+from voiceagent.bench.speech import (
+    BACKCHANNELS,
+    find_recordings,
+    running_synthesizer,
+    speak_questions,
+    trimmed,
+)
 from voiceagent.config.tables import Config
 from voiceagent.transports.local_call import FORMAT, Recording, read_recordings, speak
 

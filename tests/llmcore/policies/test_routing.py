@@ -8,7 +8,7 @@ from scripted_llm import ScriptedLlm
 
 from llmcore.engine import Message, Request, Tool, Usage
 from llmcore.policies.routing import Rules, route
-from llmcore.serving.routed_engine import RoutedLlm
+from llmcore.serving.joined_engines import RoutedLlm
 
 RULES = Rules((re.compile(r"\b(thanks|goodbye)\b", re.I),), 40, 400, tools=False)
 SYSTEM = Message("system", "You keep the desk.")

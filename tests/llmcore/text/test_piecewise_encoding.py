@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from llmcore.text.piecewise_encoding import MAX_CHARACTERS, PiecewiseEncoder
+from llmcore.text.chat_tokens import MAX_CHARACTERS, PiecewiseEncoder
 
 TOKENIZER = tiny_llama.build_tokenizer()
 SPECIAL = [tiny_llama.SYSTEM, tiny_llama.USER, tiny_llama.ASSISTANT, tiny_llama.END]

@@ -10,7 +10,7 @@ import pytest
 
 from voiceagent.agents import Agent, tool
 from voiceagent.agents.agent import WrongAgent
-from voiceagent.session.typing_sound import AFTER_S
+from voiceagent.session.background import AFTER_S
 from voiceagent.testing import Calls, TestCall
 
 

@@ -17,6 +17,7 @@ from audio.wav import read_wav, write_wav
 from voiceagent import __version__
 from voiceagent.cli.main import _parser, main
 from voiceagent.config import default_config, take_config
+from voiceagent.llm.config import ResilienceConfig
 
 FIXED = Path(__file__).parents[2] / "bench"
 DEMO = Path(__file__).parents[3] / "configs" / "demo.toml"
@@ -225,7 +226,7 @@ class Clerk(Agent):
     assert "My clerk has heard you." in capsys.readouterr().out
 
 
-def test_a_turn_that_fails_is_exit_1_and_its_reason_is_reported(fixed, speech, capsys):
+def test_a_turn_that_fails_is_exit_1_and_its_reason_is_reported(fixed, speech, capsys, monkeypatch):
     (engines,) = fixed.parent.glob("*.py")
     broken = """
 class FixedLlm(FixedLlm):
@@ -237,7 +238,7 @@ class FixedLlm(FixedLlm):
             raise LlmError("the model is gone")
 """
     engines.write_text(engines.read_text() + "\nfrom llmcore.engine import LlmError\n" + broken)
-    fixed.write_text(fixed.read_text() + "\n[resilience]\nfailures = 100\n")  # it is asked each time
+    monkeypatch.setattr(ResilienceConfig, "failures", 100)  # it is asked each time
     assert main(["talk", str(speech), "--config", str(fixed)]) == 1
     printed = capsys.readouterr()
     assert "goforward.wav: llm: the model is gone" in printed.err

@@ -22,9 +22,15 @@ engine = "espeak"
 
 
 def keys_of(table: str) -> set[str]:
-    model = inner_table(Config.model_fields[table].annotation)
-    assert model is not None
-    return set(model.model_fields)
+    """The keys of a table by its full name, such as "telephony.twilio"; none if there is no such table."""
+    fields = Config.model_fields
+    for name in table.split("."):
+        if name not in fields:
+            return set()
+        model = inner_table(fields[name].annotation)
+        assert model is not None
+        fields = model.model_fields
+    return set(fields)
 
 
 @pytest.fixture
@@ -43,13 +49,13 @@ def refused(tmp_path):
 
 @pytest.mark.parametrize(("old", "new"), RENAMED_KEYS.items())
 def test_a_renamed_key_is_refused_with_its_new_name(refused, old, new):
-    table, _, key = old.partition(".")
+    table, _, key = old.rpartition(".")
     assert refused(f"{ENGINES}[{table}]\n{key} = 1") == f"{old} = 1: this key is now {new}"
 
 
 @pytest.mark.parametrize(("old", "fixed"), REMOVED_KEYS.items())
 def test_a_removed_key_is_refused_with_what_to_do_now(refused, old, fixed):
-    table, _, key = old.partition(".")
+    table, _, key = old.rpartition(".")
     assert refused(f"{ENGINES}[{table}]\n{key} = 1") == f"{old} = 1: this key is gone, leave it out: {fixed}"
 
 
@@ -68,7 +74,7 @@ def test_a_renamed_option_of_an_engine_is_refused_with_its_new_name(refused):
 def test_a_remote_engines_own_timeouts_are_refused_with_the_one_table(refused, table, engine):
     engines = ENGINES.replace('[llm]\nengine = "ctranslate2"\n', "") if table == "llm" else ENGINES
     text = f'{engines}[{table}]\nengine = "{engine}"\ntimeout_s = 3'
-    assert refused(text) == f"{table}.timeout_s = 3: this key is now timeouts.token_s"
+    assert refused(text) == f"{table}.timeout_s = 3: this key is now timeouts.first_token_s"
 
 
 def test_a_speech_engine_keeps_its_own_timeout(tmp_path):
@@ -85,14 +91,14 @@ def test_an_option_of_another_engine_may_have_an_old_name(tmp_path):
 
 @pytest.mark.parametrize("new", sorted(set(RENAMED_KEYS.values())))
 def test_every_new_name_of_a_key_exists(new):
-    table, _, key = new.partition(".")
+    table, _, key = new.rpartition(".")
     assert key in keys_of(table)
 
 
 def test_old_names_are_free_and_new_tables_exist():
     for old in (*RENAMED_KEYS, *REMOVED_KEYS):
-        table, _, key = old.partition(".")
-        assert table not in Config.model_fields or key not in keys_of(table)
+        table, _, key = old.rpartition(".")
+        assert key not in keys_of(table)
     assert RENAMED_TABLES.keys().isdisjoint(Config.model_fields)
     assert set(RENAMED_TABLES.values()) <= set(Config.model_fields)
 
@@ -105,5 +111,5 @@ def test_every_new_name_of_an_option_is_one_of_its_engine():
         assert set(own.values()) <= parameters.keys()
         assert parameters.keys().isdisjoint(own)
         for new in set(renamed.values()) - set(own.values()):
-            table, _, key = new.partition(".")
+            table, _, key = new.rpartition(".")
             assert key in keys_of(table)

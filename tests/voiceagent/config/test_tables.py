@@ -162,6 +162,7 @@ def test_a_call_begins_with_the_settings_of_the_file(write):
 def test_budgets_become_seconds(write):
     budget = load(write("[budget]\nllm_ttft_ms = 70\ntotal_ms = 500")).budget.to_budget()
     assert budget.stages["llm_ttft"] == 0.07
+    assert budget.stages["fragmenting"] == pytest.approx(0.6 * 0.07)
     assert budget.total_s == 0.5
 
 

@@ -10,7 +10,7 @@ from shipped_models import INT8
 
 from llmcore.engine import Message, Request
 from llmcore.engines.ct2_engine import CTranslate2Llm
-from llmcore.text.trained_for import TrainedFor
+from llmcore.text.chat_template import TrainedFor
 from voiceagent.demo.agent import FrontDesk
 from voiceagent.demo.front_desk import minutes_of
 from voiceagent.testing import Calls, TestCall

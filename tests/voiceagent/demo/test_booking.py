@@ -10,7 +10,7 @@ from shipped_models import INT8
 from llmcore.engine import Message, Request
 from llmcore.engines.ct2_engine import CTranslate2Llm
 from llmcore.policies.set_answers import answer_to
-from llmcore.serving.set_answers_engine import SetAnswersLlm
+from llmcore.serving.joined_engines import SetAnswersLlm
 from voiceagent.agents.load import beginning_of
 from voiceagent.config.tables import Config, load
 

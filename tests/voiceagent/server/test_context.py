@@ -77,11 +77,6 @@ def test_what_is_wrong_with_a_source_is_told(sources: list[dict[str, Any]], told
         built(*sources)
 
 
-def test_an_embedding_that_is_not_there_is_told() -> None:
-    with pytest.raises(ConfigError, match=r"context\.embedding"):
-        built(min_relevance=0.3, embedding="./nowhere")
-
-
 def test_nothing_is_asked_without_a_table() -> None:
     config = Config.model_construct()
     assert build_context(config, McpPool(config.mcp, (), {}, Path("none.toml")), Metrics()) is None

@@ -17,7 +17,7 @@ from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers.espeak import EspeakSynthesizer
 from tests.voiceagent.session.test_echo import SENTENCES, livekit_runtime
 from voiceagent.bench.people.virtual_time import run_virtually
-from voiceagent.bench.voiced import trimmed
+from voiceagent.bench.speech import trimmed
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.call_events import CallEvent, EventHandled

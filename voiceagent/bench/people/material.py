@@ -21,7 +21,7 @@ from audio.detection.vad import SAMPLE_RATE_HZ, SileroVad
 from audio.detection.voiced_spans import voiced_spans
 from audio.pcm import Samples
 from audio.resample import resample
-from voiceagent.bench.voiced import voice_end_s, voice_start_s
+from voiceagent.bench.speech import voice_end_s, voice_start_s
 from voiceagent.transports.local_call import FORMAT, read_recordings
 from voiceagent.validation.errors import CommandFailed
 

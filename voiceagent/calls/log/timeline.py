@@ -163,7 +163,9 @@ class Timeline:
                 self._parts.event(event, moment)
 
     def _request(self, event: Json, clock_s: float) -> None:
-        """Record a client's request. Logs older than sidebands name no sideband."""
+        """Add a client's request to the timeline, with the sideband that sent it; 0 is the call's own client,
+        the only one in older logs.
+        """
         self._started = self._started or event["type"] == "CallStarted"
         name, sideband = REQUESTS.get(event["type"]), event.get("sideband", 0)
         # before the start, requests come from the transport of the call's own client

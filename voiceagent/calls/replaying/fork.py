@@ -14,14 +14,12 @@ from typing import Any, cast
 from llmcore.engine import Usage
 from voiceagent.calls.log.codec import Inline, encode
 from voiceagent.calls.log.event_log import CallLog, LoggedRecord
-from voiceagent.calls.replaying.agenda import Agenda
 from voiceagent.calls.replaying.answers import Answers, ClockReading, LiveEngines
 from voiceagent.calls.replaying.forked import Change, Forked, Step
-from voiceagent.calls.replaying.logged_pauses import first_silence
 from voiceagent.calls.replaying.recorded_answers import DelayedEvents, PooledIds
 from voiceagent.calls.replaying.replay import CannotReplay, check_words, has_upstream, whole_records
-from voiceagent.calls.replaying.virtual_speaker import VirtualSpeaker
-from voiceagent.calls.replaying.voice import CallersVoice
+from voiceagent.calls.replaying.virtual_speaker import Agenda, VirtualSpeaker
+from voiceagent.calls.replaying.voice import CallersVoice, first_silence
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify

@@ -19,8 +19,7 @@ from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.mcp.pool import McpPool
-from voiceagent.server.readiness.int8 import int8_arithmetic
-from voiceagent.server.readiness.machine import GIB, Machine
+from voiceagent.server.readiness.machine import GIB, Machine, int8_arithmetic
 from voiceagent.server.readiness.weights import Weights, loaded_bytes, offline, weights_of
 from voiceagent.transports.webrtc.network import network
 from voiceagent.validation.errors import ConfigError, config_error

@@ -12,8 +12,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from voiceagent.conversation.call_events import CallEvent
 from voiceagent.telemetry.otlp.trace.attributes import EngineNames
 from voiceagent.telemetry.otlp.trace.call_trace import CallTrace
-from voiceagent.telemetry.otlp.trace.spans import CallSpans, Span
-from voiceagent.telemetry.otlp.trace.traceparent import new_trace, parse
+from voiceagent.telemetry.otlp.trace.spans import CallSpans, Span, new_trace, parse
 
 _PROPAGATOR = TraceContextTextMapPropagator()
 

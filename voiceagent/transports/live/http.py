@@ -15,7 +15,7 @@ from voiceagent.transports.live.websocket import LiveEndpoint
 from voiceagent.transports.realtime.http import answering, cross_origin
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.websocket import address_of, websocket_routes
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 SERVED = (
     f"WebSockets at {PATH}, {PATH}/{{id}}/attach and {PATH}/{{id}}/fork, "

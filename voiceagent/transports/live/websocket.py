@@ -31,7 +31,7 @@ from voiceagent.transports.realtime.resuming import resumable, wanted_resume_s
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.transports.websocket import WebSocketWire, address_of
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 MAX_REFUSED = 16
 """Refused events before the session has started. One more closes the connection."""

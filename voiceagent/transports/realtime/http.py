@@ -23,7 +23,7 @@ from voiceagent.session.call import CallRefused
 from voiceagent.transports.limits import EventLimits
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.limits import check_size, check_values
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 _PATH = "/v1/realtime"
 _API = "/v1/"

@@ -146,10 +146,10 @@ class AsteriskConfig(ProviderConfig):
     """Environment variable that holds the password from websocket_client.conf."""
     ari_url: str = ""
     """URL of Asterisk's HTTP server, such as "http://127.0.0.1:8088". Needed to place and transfer calls."""
-    ari_user: str = "voiceagent"
-    """User in ari.conf."""
+    ari_user: ClassVar[str] = "voiceagent"
+    """User in ari.conf: one of its own, so that its rights and its password are the agent's alone."""
     ari_password_env: str | None = None
-    """Environment variable that holds the password of `ari_user`."""
+    """Environment variable that holds the password of the user "voiceagent" in ari.conf."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
         """Return the provider with its serializer and authentication. Raise ConfigError."""

@@ -32,7 +32,7 @@ from voiceagent.transports.telephony.stream.json_stream import (
     StopMessage,
 )
 from voiceagent.transports.telephony.stream.serializer import LineError, Started
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 FORMATS = {
     ("PCMU", 8_000): AudioFormat.PCMU,

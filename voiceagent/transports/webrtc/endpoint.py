@@ -34,7 +34,7 @@ from voiceagent.transports.realtime.protocol.session_settings import merge_given
 from voiceagent.transports.webrtc.calls import WebRtcCalls
 from voiceagent.transports.webrtc.output import AudioOutput
 from voiceagent.transports.websocket import address_of
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 
 class WebRtcClient:

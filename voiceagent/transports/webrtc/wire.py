@@ -23,7 +23,9 @@ MAX_BUFFERED_BYTES = 65_536
 
 
 class DataChannelWire:
-    """A data channel as a `Wire`. It opens when the caller is connected, with or without the channel."""
+    """The data channel of a WebRTC call as a `Wire`. It opens with the caller's media: a caller who never
+    opens the channel can talk, and gets no events.
+    """
 
     paces = False
 

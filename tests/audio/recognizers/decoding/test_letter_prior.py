@@ -8,7 +8,7 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.recognizers.decoding.letter_prior import END, LetterPrior
+from audio.recognizers.decoding.spelling_prior import END, LetterPrior
 
 PRIOR = LetterPrior(["smith", "smart", "snow", "anna"])
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audio.recognizers.decoding.letter_prior import LetterPrior
-from audio.recognizers.decoding.spelling_prior import SpellingPrior
+from audio.recognizers.decoding.spelling_prior import LetterPrior, SpellingPrior
 
 NAMES = ("smith", "miller")
 WORDS = ("s", "m", "n", "i", "t", "h", "smith", "snith", "dot", "mike", "november", "sierra")

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from voiceagent.bench.gate import against
-from voiceagent.bench.gate.against import gate_against
-from voiceagent.bench.gate.command import Plan
+from voiceagent.bench.gate import command
+from voiceagent.bench.gate.command import Plan, gate_against
 from voiceagent.bench.gate.figures import Figures
 from voiceagent.cli.main import main
 from voiceagent.config.tables import load
@@ -19,7 +18,7 @@ BASE = Figures({"right answers %": 96.0}, {"ITL alone": 1.2}, {"ITL alone": 2.0}
 
 def compare(monkeypatch: pytest.MonkeyPatch, other: Figures, max_loss: float = 1.0) -> None:
     runs = iter([BASE, other])
-    monkeypatch.setattr(against, "_measured", lambda config, plan: next(runs))
+    monkeypatch.setattr(command, "_measured", lambda config, plan: next(runs))
     config = load(DEMO)
     gate_against(config, config, Plan(DEMO, CT2_WEIGHTS), max_loss)
 

@@ -7,9 +7,8 @@ import pytest
 from bench_material import write_lines, write_material
 
 from voiceagent.bench.gate import command
-from voiceagent.bench.gate.baseline import Baseline, read_baseline
 from voiceagent.bench.gate.command import Plan, gate
-from voiceagent.bench.gate.figures import CPU, Figures
+from voiceagent.bench.gate.figures import CPU, Baseline, Figures, read_baseline
 from voiceagent.cli.main import main
 from voiceagent.config.tables import load
 from voiceagent.demo import CT2_WEIGHTS

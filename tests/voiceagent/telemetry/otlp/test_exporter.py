@@ -15,8 +15,7 @@ from structlog.testing import capture_logs
 from voiceagent.telemetry.otlp import exporter as module
 from voiceagent.telemetry.otlp.config import OtlpConfig
 from voiceagent.telemetry.otlp.exporter import MAX_WAITING, Exporter
-from voiceagent.telemetry.otlp.trace.spans import CallSpans, Span
-from voiceagent.telemetry.otlp.trace.traceparent import parse
+from voiceagent.telemetry.otlp.trace.spans import CallSpans, Span, parse
 
 CALLERS = parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 

@@ -24,8 +24,13 @@ from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.telemetry.otlp.trace.attributes import CONTENT, EngineNames, turn_attributes
 from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans, Span
-from voiceagent.telemetry.otlp.trace.tool_spans import ToolSpans
-from voiceagent.telemetry.otlp.trace.turn_spans import Moments, TracedResponse, TracedTurn, TurnSpans
+from voiceagent.telemetry.otlp.trace.turn_spans import (
+    Moments,
+    ToolSpans,
+    TracedResponse,
+    TracedTurn,
+    TurnSpans,
+)
 
 REMEMBERED_TURNS = 16
 """Maximum turns kept; unanswered ones are noises, and the oldest end first."""

@@ -8,7 +8,7 @@ from llmcore.engine import Tool
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.transports.live.protocol.session_object import AllowedMcpTool, AllowedTools
 from voiceagent.transports.realtime.protocol.errors import RequestError
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 
 def allowed_tools(

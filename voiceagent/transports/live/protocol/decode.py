@@ -21,7 +21,7 @@ from voiceagent.transports.live.protocol.client_events import (
 from voiceagent.transports.realtime.protocol.decode import named_id, parse_event
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
 from voiceagent.transports.realtime.protocol.limits import check_event, check_length
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 _OUTPUT: TypeAdapter[FunctionOutput] = TypeAdapter(FunctionOutput)
 _MESSAGE: TypeAdapter[AddedMessage] = TypeAdapter(AddedMessage)

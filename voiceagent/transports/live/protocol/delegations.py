@@ -15,7 +15,7 @@ from typing import Any, Literal
 from voiceagent.conversation import notifications as notify
 from voiceagent.transports.live.protocol.backend_run import BackendRun
 from voiceagent.transports.realtime.protocol.errors import RequestError
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 MAX_DELEGATIONS = 128
 """Remembered delegations of one session; the oldest are forgotten."""

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from voiceagent.transports.realtime.protocol.errors import RequestError, Wire
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 RESPONSE_EVENT = "response.event"
 _Name = Annotated[str, Field(min_length=1, max_length=128)]

@@ -46,7 +46,7 @@ from voiceagent.transports.realtime.protocol.session_settings import (
     voice_name,
 )
 from voiceagent.transports.realtime.protocol.shown_session import show_format
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 
 class AudioAppended(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 
 class RequestError(Exception):

@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 MAX_PLACE = 200
 """Maximum length of an error's path, in characters: property names may be as long as an event."""

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from voiceagent.transports.limits import EventLimits
 from voiceagent.transports.realtime.protocol.errors import RequestError
-from voiceagent.validation.shorten import PAYLOADS
+from voiceagent.validation.errors import PAYLOADS
 
 APPEND = "input_audio_buffer.append"
 _FEW_COMMAS = 16

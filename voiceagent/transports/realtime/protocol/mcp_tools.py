@@ -14,7 +14,7 @@ from voiceagent.transports.realtime.protocol.session_object import (
     WireApprovalFilter,
     WireToolFilter,
 )
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 MAX_HEADERS = 16
 MAX_HEADER_BYTES = 8_192

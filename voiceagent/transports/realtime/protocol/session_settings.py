@@ -40,7 +40,7 @@ from voiceagent.transports.realtime.protocol.transcription import (
     AnySession,
     TranscriptionSession,
 )
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 _Value = TypeVar("_Value")
 FORMATS = {

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from voiceagent.access.access_control import CallAsked
 from voiceagent.transports.relay import Accepted, Closed, FromClient
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 
 class Refused(NamedTuple):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 ShortText = Annotated[str, Field(max_length=200)]
 Body = TypeVar("Body", bound=BaseModel)

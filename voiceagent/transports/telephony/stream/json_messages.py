@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from voiceagent.transports.base64_text import from_base64
 from voiceagent.transports.telephony.stream.serializer import DIGITS, Message, ProtocolError, Unknown
-from voiceagent.validation.shorten import shorten
+from voiceagent.validation.errors import shorten
 
 MAX_PARAMETERS = 64
 MAX_PARAMETER = 2_048

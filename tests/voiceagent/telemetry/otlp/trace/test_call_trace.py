@@ -16,8 +16,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.telemetry.otlp.trace.call_trace import CallTrace
-from voiceagent.telemetry.otlp.trace.spans import CallSpans
-from voiceagent.telemetry.otlp.trace.traceparent import TraceContext, new_trace, parse
+from voiceagent.telemetry.otlp.trace.spans import CallSpans, TraceContext, new_trace, parse
 
 CALLERS = TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 

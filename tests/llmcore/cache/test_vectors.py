@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmcore.cache.vector_index import MAX_NEAR, VectorIndex
-from llmcore.cache.vectors import DIMENSIONS, Vector
+from llmcore.cache.vectors import DIMENSIONS, MAX_NEAR, Vector, VectorIndex
 
 VECTORS = np.random.default_rng(1).standard_normal((24, DIMENSIONS)).astype(np.float32)
 VECTORS /= np.linalg.norm(VECTORS, axis=1, keepdims=True)

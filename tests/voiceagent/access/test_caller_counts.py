@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.access.wrong_keys import MINUTE_S, WrongKeys
+from voiceagent.access.caller_counts import MINUTE_S, WrongKeys
 
 ADDRESSES = st.sampled_from([f"192.0.2.{last}" for last in range(20)])
 

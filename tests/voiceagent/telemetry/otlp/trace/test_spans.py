@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.telemetry.otlp.trace.traceparent import TraceContext, header_of, new_trace, parse, span_id
+from voiceagent.telemetry.otlp.trace.spans import TraceContext, header_of, new_trace, parse, span_id
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 HEX = st.text("0123456789abcdef")
