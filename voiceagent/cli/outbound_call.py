@@ -44,10 +44,10 @@ def call(url: str, key: str, order: Mapping[str, str], once: str | None = None) 
     one: another run with the same key follows the first one's call.
     """
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    wish = {name: value for name, value in order.items() if value}
+    fields = {name: value for name, value in order.items() if value}
     with httpx2.Client(base_url=url, headers=headers, timeout=TIMEOUT_S) as client:
         placed = _ask(
-            client, "POST", "/v1/calls", json=wish, headers={"Idempotency-Key": once or str(uuid4())}
+            client, "POST", "/v1/calls", json=fields, headers={"Idempotency-Key": once or str(uuid4())}
         )
         print(f"{placed['id']}: {placed['from']} calls {placed['to']} through {placed['provider']}")
         try:

@@ -156,7 +156,7 @@ class Inspector:
         follower = Follower(self._store, call)
         self._followers += 1
         try:
-            while not follower.over:
+            while not follower.has_ended:
                 changes = b""
                 with suppress(LogError, PlaceError, StoreError):  # the files are being moved
                     changes = await self._readers.run(follower.more)

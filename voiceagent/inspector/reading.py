@@ -93,7 +93,7 @@ class Follower:
         self._timeline = Timeline()
         self._read = 0
         self._half = b""  # incomplete last line
-        self.over = False
+        self.has_ended = False
         """True once the log is complete or deleted."""
 
     def more(self) -> bytes:
@@ -106,7 +106,7 @@ class Follower:
         self._read += len(data)
         *lines, self._half = (self._half + data).split(b"\n")
         _feed(self._timeline, iter(lines), GilYield())
-        self.over = self._timeline.over
+        self.has_ended = self._timeline.has_ended
         return _changes_json(self._call, self._timeline)
 
     def _more(self) -> bytes:
@@ -119,9 +119,9 @@ class Follower:
             pass
         call = self._store.get(self._call.call_id)
         if call is None:  # deleted
-            self.over = True
+            self.has_ended = True
         elif call.state != "running":
-            self._call, self.over = call, True
+            self._call, self.has_ended = call, True
             return read_log_at(call.place)[self._read :]
         return b""
 

@@ -168,7 +168,7 @@ class _Turns:
 
     def call_ended(self, outcome: str, at_s: float) -> None:
         """Add turns for responses in playout at the end of the call that have no report."""
-        for response_id, (turn_id, times) in self._unfinished.heard().items():
+        for response_id, (turn_id, times) in self._unfinished.stages_by_response().items():
             stages = tuple(Stage(time.name, time.duration_us, time.hidden_us) for time in times)
             self._add(response_id, turn_id, outcome, stages, (), at_s)
 

@@ -46,7 +46,7 @@ class Timeline:
         self._started = False
 
     @property
-    def over(self) -> bool:
+    def has_ended(self) -> bool:
         """True if the log contains its end."""
         return self._call is not None and self._call["reason"] is not None
 

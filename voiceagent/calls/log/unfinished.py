@@ -54,7 +54,7 @@ class UnfinishedResponses:
         """Remove a response that has a report."""
         self._responses.pop(response_id, None)
 
-    def heard(self) -> dict[str, tuple[str, tuple[StageTime, ...]]]:
+    def stages_by_response(self) -> dict[str, tuple[str, tuple[StageTime, ...]]]:
         """Return, by response, the turn that it answers and the stages until its first audio was sent."""
         found: dict[str, tuple[str, tuple[StageTime, ...]]] = {}
         for response_id, response in self._responses.items():

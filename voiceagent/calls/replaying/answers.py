@@ -78,14 +78,14 @@ class Counts:
 
 
 class Answers:
-    """Answers for one call. live: None to use only the log. anew: stages with a different engine, whose
-    logged answers are not used.
+    """Answers for one call. live: None to use only the log. live_stages: stages with a
+    different engine, whose logged answers are not used.
     """
 
-    def __init__(self, log: CallLog, live: LiveEngines | None, anew: AbstractSet[ev.Stage]) -> None:
+    def __init__(self, log: CallLog, live: LiveEngines | None, live_stages: AbstractSet[ev.Stage]) -> None:
         self._recorded = RecordedAnswers(log)
         self._live = live
-        self._anew = anew
+        self._live_stages = live_stages
         self._hearing_engines = live if live is not None and live.hears else None
         pauses = (record for record in log.records if isinstance(record.event, ev.SpeechPaused))
         self._pauses = [ClockReading(record.clock_s, record.received_s) for record in pauses]
@@ -95,7 +95,7 @@ class Answers:
 
     def response(self, start: do.StartResponse, now: ClockReading) -> DelayedEvents:
         """Return the events of a response."""
-        if not self._anew & {"llm", "synthesizer"}:
+        if not self._live_stages & {"llm", "synthesizer"}:
             made = self._recorded.response(start, now.clock_s)
             if made is not None:
                 self.counts.same += 1
@@ -108,14 +108,14 @@ class Answers:
 
     def summary(self, wanted: do.Summarise) -> DelayedEvents:
         """Return the summary of old turns."""
-        made = None if "llm" in self._anew else self._recorded.summary(wanted)
+        made = None if "llm" in self._live_stages else self._recorded.summary(wanted)
         if made is None and self._live is not None:
             return self._live.summary(wanted)
         return self._recorded.next_summary() if made is None else made
 
     def review(self, wanted: do.ReviewResponse) -> DelayedEvents:
         """Return the back LLM's review of an answer. Without engines, an answer that is new stands."""
-        made = [] if "llm" in self._anew else self._recorded.review(wanted)
+        made = [] if "llm" in self._live_stages else self._recorded.review(wanted)
         if made:
             return made
         failed = ev.ResponseReviewed(wanted.response_id, None)
@@ -129,7 +129,7 @@ class Answers:
         """Return the hypotheses of a turn while it is spoken."""
         self._turns[item_id] = at_s
         if self._hearing_engines is not None and (
-            "recognizer" in self._anew or not self._recorded.has_turn(at_s)
+            "recognizer" in self._live_stages or not self._recorded.has_turn(at_s)
         ):
             return self._hear(self._hearing_engines, item_id, now)
         return self._recorded.partial(item_id, at_s, now.clock_s)
@@ -181,7 +181,7 @@ class Answers:
 
     def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
         """Return the LLM's end-of-turn score."""
-        made = [] if "llm" in self._anew else self._recorded.turn_end(asked)
+        made = [] if "llm" in self._live_stages else self._recorded.turn_end(asked)
         return self._live.turn_end(asked) if not made and self._live is not None else made
 
     def tool_of(self, record: LoggedRecord) -> str:

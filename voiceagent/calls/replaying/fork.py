@@ -90,7 +90,7 @@ class _Fork:
         ids = PooledIds(log)
         policy = cast("TurnPolicy", self._policy)
         self._conversation = Conversation(log.header.settings, policy, log.header.rate_hz, ids)
-        self._answers = Answers(log, live, change.anew)
+        self._answers = Answers(log, live, change.live_stages)
         self._speaker = VirtualSpeaker(log.header.rate_hz)
         self._voice = CallersVoice(log, change.endpoint)
         self._agenda = Agenda()

@@ -38,8 +38,8 @@ class Change:
     """Changes from event number `since` on.
 
     settings: maps the settings of the call, initial ones and a client's updates, to new ones. endpoint: the
-    call's endpointing thresholds. late_s: delay of the filler. anew: stages with a different engine, which
-    answers all requests again.
+    call's endpointing thresholds. late_s: delay of the filler. live_stages: stages with a different
+    engine, which answers all requests again.
     """
 
     since: int
@@ -47,7 +47,7 @@ class Change:
     policy: TurnPolicy
     endpoint: EndpointConfig
     late_s: float
-    anew: AbstractSet[ev.Stage] = frozenset()
+    live_stages: AbstractSet[ev.Stage] = frozenset()
 
 
 def logged_steps(log: CallLog) -> tuple[Step, ...]:
