@@ -315,13 +315,13 @@ class LiveCall:
             param = "session.delegation.responses.tools"
             raise RequestError("invalid_value", f"{param}: {refusal}", param)
 
-    def _acknowledgement_delay(self) -> float:
-        return self._settings.acknowledgement_delay_s
+    def _acknowledgement_delay(self, waited_s: float) -> float:
+        return self._settings.acknowledgement_delay_s(waited_s)  # an update changes the settings
 
     def _on_notification(self, notification: notify.Notification) -> None:
         if isinstance(notification, notify.NotifyError):
             self._refused = True
-        self._acknowledgement.on_notification(notification)
+        self._acknowledgement.on_notification(notification, self._client.received_s)
         self._fixture.on_notification(notification)
         if (changed := self._standby.on_notification(notification, self._client.now_ms)) is not None:
             self._send(changed)
