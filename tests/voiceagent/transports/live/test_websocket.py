@@ -555,6 +555,26 @@ async def test_backend_continues_once_all_calls_have_outputs() -> None:
         assert (item.call_id, item.output) == ("call_1", "rain")
 
 
+async def test_events_of_a_requested_response_name_the_request() -> None:
+    async with session(delegation=RESPONSES) as (server, socket):
+        await socket.send("response.create", event_id="e1")
+        await server.call.until(lambda call: bool(call.posted))
+        client = server.call.client
+        for response_id in ("resp_1", "resp_2"):
+            client.notify(notify.NotifyResponseStarted(response_id, "audio"))
+            client.notify(
+                notify.NotifyToolCall(response_id, "item_1", None, ToolCall("call_1", "weather", "{}"))
+            )
+            client.notify(notify.NotifyResponseEnded(response_id, "completed"))
+        for _ in range(2):
+            while (await socket.until("response.event"))["event"]["type"] != "response.completed":
+                pass
+        named = [event.get("client_event_id") for event in socket.events if event["type"] == "response.event"]
+        assert named[0] == "e1"
+        assert set(named) == {"e1", None}
+        assert named == sorted(named, key=lambda name: name is None), "the model's own response has none"
+
+
 async def test_update_changes_the_backend_and_nothing_else() -> None:
     async with session(instructions="Be brief.", delegation=RESPONSES) as (server, socket):
         time = {"type": "function", "name": "time", "parameters": {"type": "object"}}
@@ -603,9 +623,10 @@ async def test_tokens_of_tool_servers_are_not_shown() -> None:
 
 async def test_close_is_answered_with_reason_and_usage() -> None:
     async with session() as (server, socket):
-        await socket.send("session.close")
+        await socket.send("session.close", event_id="e1")
         closed = await socket.receive()
         assert (closed["type"], closed["reason"]) == ("session.closed", "close_requested")
+        assert closed["client_event_id"] == "e1"
         assert closed["usage"]["seconds"] >= 0
         assert await close_code(socket) == 1000
         assert server.call.closed
