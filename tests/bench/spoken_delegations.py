@@ -112,7 +112,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Client:
-    """What the client does with delegations. answer: "result", "thinking", "none" or "gone"."""
+    """Behaviour of the client at delegations. answer: "result", "thinking", "none" or "gone"."""
 
     delegation: str
     answer: str
