@@ -5,8 +5,8 @@ python tests/bench/backchannels.py FOLDER --config configs/demo.toml
 FOLDER has recordings with a manifest. They are played to whole sessions in virtual time. A backchannel falls
 over a word if the caller's voice resumes while it is played; it then stops, and the table says how much of it
 was still played. "uncut" is what would have fallen over a word if it were played to its end. The caller's
-voice is that of the recording before --conditions. With --echo the caller has a loudspeaker, and backchannels
-are spoken (espeak-ng), not a tone: the number of turns must be the same as without it.
+voice is that of the recording before --conditions. With --echo the caller has a loudspeaker, and the agent's
+voice is espeak-ng's, not a tone, which no canceller learns: the number of turns must be the same as without.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from pathlib import Path
 import numpy as np
 from yielding.loudspeaker import Loudspeaker
 from yielding.speakerphone import RoomEcho
+from yielding.spoken_answers import SpokenAnswers, speak_answers
 
 from audio.detection.vad import SileroVad
 from audio.detection.voiced_spans import voiced_spans
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.resample import resample
-from audio.synthesizers import Speech
 from audio.synthesizers.espeak import EspeakSynthesizer
 from voiceagent.bench.people.conditions import parse_conditions, said_again, under
 from voiceagent.bench.people.material import Clip, read_clips
-from voiceagent.bench.people.offline import DECODING_S, LEAD_S, quick_services
+from voiceagent.bench.people.offline import DECODING_S, LEAD_S, RESPONSE, quick_services
 from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import build_engine
@@ -111,8 +111,9 @@ def main() -> None:
         config.source,
         language=config.agent.language,
     )
-    spoken = None if options.echo is None else asyncio.run(_spoken(config.agent.backchannel_phrases))
-    found = run_virtually(_run(config, recognizer, clips, options.echo, spoken), DECODING_S)
+    said = (config.agent.greeting, RESPONSE, *config.agent.backchannel_phrases)
+    voice = None if options.echo is None else asyncio.run(_speak(said))
+    found = run_virtually(_run(config, recognizer, clips, options.echo, voice), DECODING_S)
     kinds = sorted({one.clip.kind for one in found})
     rows = [_row(kind, [one for one in found if one.clip.kind == kind]) for kind in kinds]
     rows.append(_row("all", found))
@@ -125,11 +126,11 @@ def main() -> None:
             print(f"{one.clip.name} {nod.begin_s:.2f} s, over the voice {nod.over_s * 1000:.0f} ms")
 
 
-async def _spoken(phrases: Sequence[str]) -> list[tuple[Speech, ...]]:
+async def _speak(texts: Sequence[str]) -> SpokenAnswers:
     espeak = hosted(EspeakSynthesizer, voice="en-us+f5", words_per_minute=165)
     await espeak.start()
     try:
-        return [tuple([one async for one in espeak.speak(phrase)]) for phrase in phrases]
+        return await speak_answers(espeak, texts)
     finally:
         await espeak.close()
 
@@ -139,17 +140,13 @@ async def _run(
     recognizer: object,
     clips: Sequence[tuple[Clip, Clip]],
     echo_db: float | None,
-    spoken: list[tuple[Speech, ...]] | None,
+    voice: SpokenAnswers | None,
 ) -> list[Heard]:
     vad = SileroVad()
     vad.load()
     found = []
-    async with quick_services(config, recognizer) as quick:  # type: ignore[arg-type]
+    async with quick_services(config, recognizer, voice=voice) as quick:  # type: ignore[arg-type]
         services = replace(quick, settings=replace(quick.settings, backchannels="all"))
-        if spoken is not None:
-            pairs = zip(quick.speaking.backchannels, spoken, strict=True)
-            phrases = tuple(replace(phrase, sound=sound) for phrase, sound in pairs)
-            services = replace(services, speaking=replace(quick.speaking, backchannels=phrases))
         for clean, clip in clips:
             found.append(await _heard(services, clean, clip, vad, echo_db))
             await asyncio.sleep(0)

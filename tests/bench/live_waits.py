@@ -99,15 +99,15 @@ async def webrtc_wait(address: str, kind: str) -> float:
                 caller.listening.cancel()
 
 
-def answers(event: dict[str, Any]) -> list[dict[str, Any]]:
+def answers(event: dict[str, Any], result: str = "sunny") -> list[dict[str, Any]]:
     """Return the client's answer to an event, if it delegates work."""
     if event["type"] == "session.delegation.created" and event["delegation"]["target"] == "client":
-        about = {"content": "sunny", "delegation_id": event["delegation"]["id"]}
+        about = {"content": result, "delegation_id": event["delegation"]["id"]}
         return [{"type": "session.commentary.append", **about}]
     item = event.get("event", {}).get("item") or {}
     if item.get("type") != "function_call" or event["event"]["type"] != "response.output_item.done":
         return []
-    output = {"type": "function_call_output", "call_id": item["call_id"], "output": "sunny"}
+    output = {"type": "function_call_output", "call_id": item["call_id"], "output": result}
     return [{"type": "response.item.create", "item": output}, {"type": "response.create"}]
 
 

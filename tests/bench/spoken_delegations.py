@@ -1,11 +1,14 @@
 """Spoken requests to a Live session whose front model is a real one, and whose client does the work.
 
-python tests/bench/spoken_delegations.py [--config CONFIG] [--delay 2] [--voice kokoro:am_michael]
+python tests/bench/spoken_delegations.py [--config CONFIG] [--model 0.5b] [--delay 2] [--answer result]
+    [--delegation client] [--requests 12] [--voice kokoro:am_michael]
 
-The client answers each delegation by commentary after `--delay` seconds. Prints for each of twelve requests
-what was said, when the model delegated, and the silences before the agent's audio; then how many were
-delegated, and of how many the agent spoke after the client's answer. Times are seconds after the caller's
-last voiced sample. The default configuration is the model of 0.5 B of `configs/chat.toml` with Joe's voice.
+The client answers each delegation after `--delay` seconds: with its result (commentary, or the output of the
+function that the delegation `responses` offers), by thinking alone, not at all ("none"), or its sideband
+closes ("gone"). Prints for each of twelve requests what was said, when the model delegated, and the silences
+before the agent's audio; then how many were delegated, and of how many the agent spoke
+after the client's answer. Times are seconds after the caller's last voiced sample. The default configuration
+is the model of 0.5 B of `configs/chat.toml` with Joe's voice.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ import numpy as np
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS / "support"))
 
-from live_waits import HZ, heard_span, speak  # noqa: E402
+from live_waits import HZ, answers, heard_span, speak  # noqa: E402
 from served import served  # noqa: E402
 from spoken_call import spoken, voice_of  # noqa: E402
 from websockets.asyncio.client import connect  # noqa: E402
@@ -49,6 +52,16 @@ REQUESTS = {
     "Who won the game last night?": "The home team won by two goals.",
     "Could you check whether a room is free on Saturday?": "One room is free on Saturday.",
 }
+LOOK_UP = {
+    "type": "function",
+    "name": "look_up",
+    "description": "Looks up or does what the caller asks for: data, bookings, orders, accounts, messages.",
+    "parameters": {"type": "object", "properties": {"request": {"type": "string"}}},
+}
+DELEGATIONS: dict[str, dict[str, Any]] = {
+    "client": {"type": "client"},
+    "responses": {"type": "responses", "responses": {"tools": [LOOK_UP]}},
+}
 LISTEN_S = 9.0
 """Time after the caller's end, in addition to the client's, in which the agent is listened to."""
 INSTRUCTIONS = "You are a friendly assistant on the telephone. Be brief."
@@ -61,7 +74,7 @@ engine = "moonshine"
 
 [llm]
 engine = "llamacpp"
-model = "weights:qwen2.5-coder-0.5b-instruct/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+model = "weights:qwen2.5-coder-MODEL-instruct/qwen2.5-coder-MODEL-instruct-q4_k_m.gguf"
 
 [synthesizer]
 engine = "piper-english"
@@ -75,7 +88,7 @@ first_token_s = 15.0
 @dataclass
 class Heard:
     """One call. Times in seconds after the caller's last voiced sample. audio: begin and end of each chunk of
-    the agent. told: the time at which the client answered.
+    the agent. told_s: time at which the client answered.
     """
 
     audio: list[tuple[float, float]] = field(default_factory=list)
@@ -96,36 +109,57 @@ class Heard:
         return self.told_s is not None and any(begin > self.told_s for begin, _ in self.audio)
 
 
-async def call(address: str, voice: Samples, result: str, delay_s: float) -> Heard:
+@dataclass(frozen=True)
+class Client:
+    """Behaviour of the client at delegations. answer: "result", "thinking", "none" or "gone"."""
+
+    delegation: str
+    answer: str
+    delay_s: float
+
+    def answers(self, event: dict[str, Any], result: str) -> list[dict[str, Any]]:
+        """Return the events that answer a delegation; none for other events."""
+        given = answers(event, result)
+        if self.answer == "thinking":
+            given = [one | {"type": "session.thinking.append"} for one in given]
+        return given if self.answer in ("result", "thinking") else []
+
+
+async def call(address: str, voice: Samples, result: str, client: Client) -> Heard:
     """Hold one call. voice: mono int16 at 24 kHz."""
     heard = Heard()
     async with connect(f"ws://{address}/v1/live/sessions", max_size=None) as socket:
-        session = {"model": "m", "instructions": INSTRUCTIONS, "delegation": {"type": "client"}}
-        await socket.send(json.dumps({"type": "session.start", "session": session}))
-        await socket.recv()
+        about = {"instructions": INSTRUCTIONS, "delegation": DELEGATIONS[client.delegation]}
+        await socket.send(json.dumps({"type": "session.start", "session": {"model": "m", **about}}))
+        started = json.loads(await socket.recv())
+        attach = f"ws://{address}/v1/live/sessions/{started['session']['id']}/attach"
+        sideband = await connect(attach, max_size=None) if client.answer == "gone" else None
         ended_s = time.monotonic() + voice_end_s(voice, HZ)
         talk = asyncio.create_task(speak(socket, "live", voice))
         answering: list[asyncio.Task[None]] = []
 
-        async def answer(delegation_id: str) -> None:
-            await asyncio.sleep(delay_s)
+        async def answer(events: list[dict[str, Any]]) -> None:
+            await asyncio.sleep(client.delay_s)
             heard.told_s = time.monotonic() - ended_s
-            about = {"content": result, "delegation_id": delegation_id}
-            await socket.send(json.dumps({"type": "session.commentary.append", **about}))
+            for event in events:
+                await socket.send(json.dumps(event))
 
         def take(event: dict[str, Any]) -> None:
             now_s = time.monotonic() - ended_s
+            if given := client.answers(event, result):
+                answering.append(asyncio.create_task(answer(given)))
             match event["type"]:
                 case "session.delegation.created":
                     heard.delegated_s = now_s
-                    answering.append(asyncio.create_task(answer(event["delegation"]["id"])))
+                    if sideband is not None:
+                        answering.append(asyncio.create_task(sideband.close()))
                 case "session.output_audio.delta":
                     heard.audio.append(heard_span(event["delta"], now_s, heard.audio))
                 case "session.output_transcript.delta":
                     heard.said += event["delta"]
 
         try:
-            async with asyncio.timeout(ended_s - time.monotonic() + LISTEN_S + delay_s):
+            async with asyncio.timeout(ended_s - time.monotonic() + LISTEN_S + client.delay_s):
                 async for message in socket:
                     take(json.loads(message))
         except TimeoutError:
@@ -136,14 +170,14 @@ async def call(address: str, voice: Samples, result: str, delay_s: float) -> Hea
     return heard
 
 
-async def measure(config: Path, voice_name: str, delay_s: float) -> None:
+async def measure(config: Path, voice_name: str, client: Client, requests: int) -> None:
     """Hold the calls one after the other, and print what came of them."""
     engine, voice = voice_of(voice_name, "en")
     calls: list[Heard] = []
     async with served(config) as address:
-        for request, result in REQUESTS.items():
+        for request, result in list(REQUESTS.items())[:requests]:
             sound = resample(spoken(engine, voice, request), engine.rate_hz, HZ)
-            heard = await call(address, np.concatenate([np.zeros(HZ // 2, np.int16), sound]), result, delay_s)
+            heard = await call(address, np.concatenate([np.zeros(HZ // 2, np.int16), sound]), result, client)
             calls.append(heard)
             print(f"{request!r}: {heard.said!r}")
             when = (
@@ -163,10 +197,15 @@ async def measure(config: Path, voice_name: str, delay_s: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--config", type=Path)
+    parser.add_argument("--model", choices=["0.5b", "1.5b"], default="0.5b")
     parser.add_argument("--delay", type=float, default=2.0)
+    parser.add_argument("--answer", choices=["result", "thinking", "none", "gone"], default="result")
+    parser.add_argument("--delegation", choices=[*DELEGATIONS], default="client")
+    parser.add_argument("--requests", type=int, default=len(REQUESTS))
     parser.add_argument("--voice", default="kokoro:am_michael")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "delegations.toml"
-        written.write_text(CONFIG)
-        asyncio.run(measure(options.config or written, options.voice, options.delay))
+        written.write_text(CONFIG.replace("MODEL", options.model))
+        client = Client(options.delegation, options.answer, options.delay)
+        asyncio.run(measure(options.config or written, options.voice, client, options.requests))

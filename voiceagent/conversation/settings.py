@@ -107,6 +107,8 @@ class CallSettings:
     likely_phrases: words and names that the client expects in the caller's speech, as they should be written.
     likely_words: the same with less weight, from a text of the client's.
     suppress_noise: suppress steady noise in the caller's audio, whatever the configuration says.
+    filler_by_s: latest begin of the filler, in seconds after the caller's last voiced sample; None: the
+    configured delay alone.
     """
 
     instructions: str
@@ -140,6 +142,7 @@ class CallSettings:
     likely_phrases: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
     likely_words: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
     suppress_noise: bool = field(default=False, metadata=LOGGED_IF_SET)
+    filler_by_s: float | None = field(default=None, metadata=LOGGED_IF_SET)
 
     @property
     def prompt_instructions(self) -> str:

@@ -14,6 +14,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.client_requests import CLIP_HZ
+from voiceagent.conversation.filler_delay import AT_ONCE_S, FillerDelay
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode
 from voiceagent.session.backchannel_player import BackchannelPlayer
@@ -34,9 +35,6 @@ from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.turn_stamps import TurnStamps
 from voiceagent.telemetry.call_ids import CallIds
-
-FILLER_AT_ONCE_S = 0.2
-"""Delay of the filler at the shedding level FILLER_AT_ONCE: answers that are ready by then need none."""
 
 
 class CommandExecutor:
@@ -80,7 +78,7 @@ class CommandExecutor:
         self.tools = ToolRunner(call_id, measuring, post, self.monitor, filler_after_s, ended, began)
         self._typing = TypingSound(self.background, agent, self.tools)
         self.mcp = McpInCall(services.mcp, post)
-        self._late_timer = EventTimer(post)
+        self._late_timer, self._filler_delay = EventTimer(post), FillerDelay(filler_after_s)
         self._calls_timer = EventTimer(post)
         self._renamed = set[str]()
         self._configure_speaking(settings)
@@ -183,7 +181,7 @@ class CommandExecutor:
         """Apply the settings of the output from the next response on."""
         self.background.configure(settings)
         self._backchannels.configure(settings)
-        self._reports = settings.latency_events
+        self._reports, self._filler_by_s = settings.latency_events, settings.filler_by_s
         self._speaker.configure(settings)
         self._voice.configure(settings)
 
@@ -288,6 +286,8 @@ class CommandExecutor:
         match notification:  # the client gets less detail
             case notify.NotifyResponseEnded(response_id, "failed", reason):
                 self._log.warning("response_failed", response=response_id, reason=reason)
+            case notify.NotifySpeechStopped(at_s=at_s):
+                self._filler_delay.on_speech_stopped(at_s)
             case notify.NotifyTranscriptRevised(item_id):
                 self._log.info("transcript_revised", item=item_id)
             case notify.NotifyTranscriptFailed(item_id, reason):
@@ -295,8 +295,9 @@ class CommandExecutor:
         # first, because the rest is bookkeeping
         self._client.notify(notification)
         if isinstance(notification, notify.NotifyResponseStarted) and not notification.out_of_band:
-            at_once = self._shedder.level >= SheddingLevel.FILLER_AT_ONCE
-            after_s = FILLER_AT_ONCE_S if at_once else self._voice.speaking.filler_after_s
+            after_s = self._filler_delay.pop_s(self._filler_by_s, self.listener.received_s)
+            if self._shedder.level >= SheddingLevel.FILLER_AT_ONCE:
+                after_s = AT_ONCE_S
             self._late_timer.arm(after_s, ev.ResponseLate(notification.response_id))
         elif isinstance(notification, notify.NotifyResponseEnded):
             if not notification.out_of_band:

@@ -23,6 +23,7 @@ from voiceagent.calls.replaying.voice import CallersVoice, first_silence
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.filler_delay import FillerDelay
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.turn_policy import TurnPolicy
 
@@ -98,6 +99,7 @@ class _Fork:
         self._steps: list[Step] = []
         self._live: set[str] = set()  # unfinished responses and tools
         self._late = self._idle = 0
+        self._filler_delay = FillerDelay(change.late_s)
         self._forked = False
 
     def run(self) -> Forked:
@@ -227,12 +229,10 @@ class _Fork:
                 self._plan_if_forked([(0.0, ev.ResponseGenerated(response_id, "stop", Usage()))])
             case do.RunTool() | do.CancelTool() | do.HoldCalls():
                 self._use_tool(command)
+            case notify.NotifySpeechStopped(at_s=at_s):
+                self._filler_delay.on_speech_stopped(at_s)
             case notify.NotifyResponseStarted(response_id, out_of_band=False):
-                self._late += 1
-                late = self._late
-                self._plan_if_forked(
-                    [(self._change.late_s, ev.ResponseLate(response_id))], lambda: self._late == late
-                )
+                self._plan_filler(response_id)
             case notify.NotifyResponseEnded(out_of_band=False):
                 self._late += 1
                 self._speaker.execute(command)
@@ -240,6 +240,12 @@ class _Fork:
                 self._agenda.clear()
             case _:
                 self._speaker.execute(command)
+
+    def _plan_filler(self, response_id: str) -> None:
+        self._late += 1
+        late = self._late
+        after_s = self._filler_delay.pop_s(self._conversation.settings.filler_by_s, self._now().received_s)
+        self._plan_if_forked([(after_s, ev.ResponseLate(response_id))], lambda: self._late == late)
 
     def _recognize(
         self, command: do.StartRecognition | do.FlushRecognition | do.StopRecognition, event: ev.Event

@@ -18,15 +18,16 @@ takes it for dead.
 class Acknowledgement:
     """The pending acknowledgement of a session, one at most.
 
-    delay_s: returns the delay in force. is_awaited: returns True while a delegation has no result. speak: has
-    the phrase spoken once neither side speaks. forget: removes the phrase's item from the conversation, as
-    models expect the result directly after its call. It is not needed if the delegating response has words
-    itself, and is dropped when the agent or the caller speaks. It comes again after a silence of `AGAIN_S`.
+    delay_s: returns the delay for a delegation, from the seconds that the caller has waited for the agent.
+    is_awaited: returns True while a delegation has no result. speak: has the phrase spoken once neither side
+    speaks. forget: removes the phrase's item from the conversation, as models expect the result directly
+    after its call. It is not needed if the delegating response has words itself, and is dropped when the
+    agent or the caller speaks. It comes again after a silence of `AGAIN_S`.
     """
 
     def __init__(
         self,
-        delay_s: Callable[[], float],
+        delay_s: Callable[[float], float],
         is_awaited: Callable[[], bool],
         speak: Callable[[], None],
         forget: Callable[[str], None],
@@ -42,18 +43,25 @@ class Acknowledgement:
         self._due = self._ended = False
         self._worded_id = ""
         self._again_s = AGAIN_S
+        # the caller's last voiced sample, on the event loop's clock: before the next response, this response
+        self._voiced_s: float | None = None
+        self._waits_since_s: float | None = None
 
-    def on_notification(self, notification: notify.Notification) -> None:
-        """Follow the call."""
+    def on_notification(self, notification: notify.Notification, received_s: float) -> None:
+        """Follow the call. received_s: length of the caller's audio so far."""
         match notification:
             case notify.NotifyResponseText(response_id=response_id, item_id=item_id):
                 self._worded_id, self._item_id = response_id, item_id
+                if response_id == self._response_id:  # the filler of a slow model came after the call
+                    self.cancel()
             case notify.NotifyResponseStarted(response_id=response_id, out_of_band=False):
                 self._spoken_id = response_id if self._spoken_id == "" else None
+                self._waits_since_s, self._voiced_s = self._voiced_s, None
                 self.cancel()
             case notify.NotifySpeechStarted():
                 self.cancel()
-            case notify.NotifySpeechStopped():
+            case notify.NotifySpeechStopped(at_s=at_s):
+                self._voiced_s = asyncio.get_running_loop().time() - max(0.0, received_s - at_s)
                 self._wait_again()
             case notify.NotifyResponseEnded(response_id=response_id) if response_id == self._spoken_id:
                 self._spoken_id = None
@@ -72,7 +80,10 @@ class Acknowledgement:
             return
         self.cancel()
         self._response_id, self._due, self._ended = response_id, False, False
-        self._timer = asyncio.get_running_loop().call_later(self._delay_s(), self._on_due)
+        loop = asyncio.get_running_loop()
+        since_s = self._waits_since_s
+        waited_s = 0.0 if since_s is None else loop.time() - since_s
+        self._timer = loop.call_later(self._delay_s(waited_s), self._on_due)
 
     def cancel(self) -> None:
         """Drop the pending acknowledgement, if any."""

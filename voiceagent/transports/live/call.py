@@ -78,6 +78,7 @@ class LiveCall:
         self._fixture = Fixture(call.handle, self._send)
         self._muted = self._overflowing = self._continues = self._refused = False
         self._usage_timer: asyncio.TimerHandle | None = None
+        self._closing_id: str | None = None  # of the event that closed the session
         self.finished = asyncio.Event()
         self._phrase = phrase
         self._acknowledgement = Acknowledgement(
@@ -171,7 +172,8 @@ class LiveCall:
         """Send `session.closed`, the last event. A second call does nothing."""
         if not self.finished.is_set():
             self.finished.set()
-            self._send("session.closed", reason=reason, session=self._session, usage=self._usage)
+            about = {"reason": reason, "session": self._session, "usage": self._usage}
+            self._send("session.closed", self._closing_id, **about)
 
     def show_to(self, sideband: Outbox[str]) -> None:
         """Send the session in force to a new sideband."""
@@ -197,11 +199,12 @@ class LiveCall:
                 self._append(event)
             case wire.ResponseItemCreate(item=item):
                 self._add_item(item, event.event_id)
-            case wire.ResponseCreate():
-                self._continue()
+            case wire.ResponseCreate(event_id=event_id):
+                self._continue(event_id)
             case wire.SessionUpdate():
                 self._update(event)
-            case wire.SessionClose():
+            case wire.SessionClose(event_id=event_id):
+                self._closing_id = event_id
                 self.end()
             case _:
                 message = "the session has started already; a connection has one"
@@ -291,8 +294,8 @@ class LiveCall:
             self._delegations.answer(added.call_id)
         self._create(added, client_event_id)
 
-    def _continue(self) -> None:
-        if self._delegations.request_continuation():
+    def _continue(self, client_event_id: str | None) -> None:
+        if self._delegations.request_continuation(client_event_id):
             self._acknowledgement.cancel()
             self._reply("")
 
@@ -315,13 +318,13 @@ class LiveCall:
             param = "session.delegation.responses.tools"
             raise RequestError("invalid_value", f"{param}: {refusal}", param)
 
-    def _acknowledgement_delay(self) -> float:
-        return self._settings.acknowledgement_delay_s
+    def _acknowledgement_delay(self, waited_s: float) -> float:
+        return self._settings.acknowledgement_delay_s(waited_s)  # an update changes the settings
 
     def _on_notification(self, notification: notify.Notification) -> None:
         if isinstance(notification, notify.NotifyError):
             self._refused = True
-        self._acknowledgement.on_notification(notification)
+        self._acknowledgement.on_notification(notification, self._client.received_s)
         self._fixture.on_notification(notification)
         if (changed := self._standby.on_notification(notification, self._client.now_ms)) is not None:
             self._send(changed)

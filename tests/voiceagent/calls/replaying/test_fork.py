@@ -163,6 +163,13 @@ def words(turns: list[OutlinedTurn]) -> list[tuple[str, str, str]]:
     return [(turn.said, turn.answered, turn.outcome) for turn in turns]
 
 
+class SlowLive(Live):
+    """Engines of which the LLM has no words for four seconds."""
+
+    def response(self, start: do.StartResponse) -> DelayedEvents:
+        return [(4.0 + after_s, event) for after_s, event in super().response(start)]
+
+
 def test_under_the_same_settings_the_call_is_as_it_was():
     log = patient_call()
     same = forked(log, 0.5)
@@ -216,6 +223,16 @@ def test_settings_that_a_client_asks_for_are_changed_too():
 def test_an_event_that_is_not_there_is_refused():
     with pytest.raises(CannotReplay, match="no event 99"):
         forked(patient_call(), 0.2, 99)
+
+
+def test_filler_comes_as_early_as_the_settings_of_the_call_demand() -> None:
+    def fillers(by_s: float | None) -> int:
+        log = patient_call()
+        llm = frozenset({"llm"})
+        change = Change(1, lambda s: replace(s, filler_by_s=by_s), log.header.policy, ENDPOINT, 30.0, llm)
+        return sum(isinstance(step.event, ev.ResponseLate) for step in fork(log, change, SlowLive()).steps)
+
+    assert (fillers(None), fillers(1.0)) == (0, 1)
 
 
 def test_a_policy_without_preemptive_responses_is_slower():

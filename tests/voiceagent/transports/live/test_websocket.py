@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from call_settings import call_settings
-from live_server import PHRASE, LiveSocket, serving, session
+from live_server import PHRASE, LiveServer, LiveSocket, serving, session
 from scripted_call import ScriptedCall
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -25,6 +25,8 @@ from voiceagent.conversation.settings import InferencePause
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.live import acknowledgements
 from voiceagent.transports.live import call as live_call
+from voiceagent.transports.live.protocol import settings as live_settings
+from voiceagent.transports.live.protocol.settings import FIRST_SOUND_S
 
 pytestmark = pytest.mark.timeout(30)
 FRAME = np.full(480, 7, np.int16)
@@ -388,6 +390,69 @@ async def test_delegation_without_words_is_acknowledged_in_time() -> None:
         assert server.call.posted == [ev.SpeechRequested(PHRASE)]
 
 
+async def test_first_sound_is_due_so_long_after_the_caller() -> None:
+    async with session() as (server, _):
+        assert server.call.settings.filler_by_s == FIRST_SOUND_S
+
+
+async def turn(server: LiveServer, socket: LiveSocket) -> None:
+    """End a turn of the caller after a silence of two seconds."""
+    client = server.call.client
+    for _ in range(20):
+        await socket.send("session.input_audio.append", audio=base64.b64encode(bytes(4_800)).decode())
+    await server.call.until(lambda call: call.taken_samples == 48_000)
+    client.notify(notify.NotifySpeechStarted("item_1", 0.0))
+    client.notify(notify.NotifySpeechStopped("item_1", 0.0))
+
+
+async def test_delegation_of_a_slow_model_is_acknowledged_without_the_usual_delay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live_settings, "ACKNOWLEDGEMENT_DELAY_MS", 600_000)
+    async with session() as (server, socket):
+        await turn(server, socket)
+        delegate(server.call)
+        await server.call.until(lambda call: call.posted == [ev.SpeechRequested(PHRASE)])
+
+
+async def test_delegation_after_the_first_response_has_the_usual_delay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live_settings, "ACKNOWLEDGEMENT_DELAY_MS", 600_000)
+    async with session() as (server, socket):
+        await turn(server, socket)
+        server.call.client.notify(notify.NotifyResponseStarted("resp_0", "audio"))
+        server.call.client.notify(notify.NotifyResponseEnded("resp_0", "completed"))
+        delegate(server.call)
+        await socket.until("session.delegation.created")
+        await asyncio.sleep(0.1)
+        assert not server.call.posted
+
+
+async def test_delay_that_the_client_sets_is_kept() -> None:
+    async with session(delegation={"type": "client", "acknowledgement_delay_ms": 600_000}) as (
+        server,
+        socket,
+    ):
+        await turn(server, socket)
+        delegate(server.call)
+        await socket.until("session.delegation.created")
+        await asyncio.sleep(0.1)
+        assert not server.call.posted
+
+
+async def test_filler_in_the_delegating_response_is_its_acknowledgement() -> None:
+    async with session(delegation={"type": "client", "acknowledgement_delay_ms": 0}) as (server, socket):
+        client = server.call.client
+        client.notify(notify.NotifyResponseStarted("resp_1", "audio"))
+        client.notify(notify.NotifyToolCall("resp_1", "item_2", None, ToolCall("call_1", "delegate", "{}")))
+        client.notify(notify.NotifyResponseText("resp_1", "item_1", None, PHRASE))
+        client.notify(notify.NotifyResponseEnded("resp_1", "completed"))
+        await socket.until("session.delegation.created")
+        await asyncio.sleep(0.1)
+        assert not server.call.posted
+
+
 async def test_acknowledgement_leaves_the_conversation_once_it_is_spoken() -> None:
     async with session(delegation={"type": "client", "acknowledgement_delay_ms": 0}) as (server, _):
         delegate(server.call)
@@ -490,6 +555,26 @@ async def test_backend_continues_once_all_calls_have_outputs() -> None:
         assert (item.call_id, item.output) == ("call_1", "rain")
 
 
+async def test_events_of_a_requested_response_name_the_request() -> None:
+    async with session(delegation=RESPONSES) as (server, socket):
+        await socket.send("response.create", event_id="e1")
+        await server.call.until(lambda call: bool(call.posted))
+        client = server.call.client
+        for response_id in ("resp_1", "resp_2"):
+            client.notify(notify.NotifyResponseStarted(response_id, "audio"))
+            client.notify(
+                notify.NotifyToolCall(response_id, "item_1", None, ToolCall("call_1", "weather", "{}"))
+            )
+            client.notify(notify.NotifyResponseEnded(response_id, "completed"))
+        for _ in range(2):
+            while (await socket.until("response.event"))["event"]["type"] != "response.completed":
+                pass
+        named = [event.get("client_event_id") for event in socket.events if event["type"] == "response.event"]
+        assert named[0] == "e1"
+        assert set(named) == {"e1", None}
+        assert named == sorted(named, key=lambda name: name is None), "the model's own response has none"
+
+
 async def test_update_changes_the_backend_and_nothing_else() -> None:
     async with session(instructions="Be brief.", delegation=RESPONSES) as (server, socket):
         time = {"type": "function", "name": "time", "parameters": {"type": "object"}}
@@ -538,9 +623,10 @@ async def test_tokens_of_tool_servers_are_not_shown() -> None:
 
 async def test_close_is_answered_with_reason_and_usage() -> None:
     async with session() as (server, socket):
-        await socket.send("session.close")
+        await socket.send("session.close", event_id="e1")
         closed = await socket.receive()
         assert (closed["type"], closed["reason"]) == ("session.closed", "close_requested")
+        assert closed["client_event_id"] == "e1"
         assert closed["usage"]["seconds"] >= 0
         assert await close_code(socket) == 1000
         assert server.call.closed

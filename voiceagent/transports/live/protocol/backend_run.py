@@ -18,12 +18,15 @@ Status = Literal["completed", "failed", "incomplete"]
 
 @dataclass(slots=True)
 class BackendRun:
-    """One response. Methods return its next events. delegation_id: None if the client requested it."""
+    """One response. Methods return its next events. delegation_id: None if the client requested it.
+    client_event_id: of the client's event that requested it.
+    """
 
     response_id: str
     delegation_id: str | None
     model: str
     created_at: int
+    client_event_id: str | None = None
     _number: int = field(default=0, init=False)
     _items: int = field(default=0, init=False)
     _message: str = field(default="", init=False)

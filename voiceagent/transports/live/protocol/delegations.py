@@ -46,7 +46,7 @@ class Delegations:
         self._new_id = new_id
         self._known: OrderedDict[str, Delegation] = OrderedDict()
         self._runs: dict[str, BackendRun] = {}
-        self._requested: list[str | None] = []
+        self._requested: tuple[str | None, str | None] | None = None
 
     @property
     def to_client(self) -> bool:
@@ -62,10 +62,11 @@ class Delegations:
 
     def on_response_started(self, response_id: str, created_at: int) -> list[dict[str, Any]]:
         """Begin the requested continuation, if the response is one."""
-        if not self._requested:
+        if self._requested is None:
             return []
-        delegation_id, self._requested = self._requested[0], []
-        run = self._runs[response_id] = BackendRun(response_id, delegation_id, self._model, created_at)
+        (delegation_id, client_event_id), self._requested = self._requested, None
+        run = BackendRun(response_id, delegation_id, self._model, created_at, client_event_id)
+        self._runs[response_id] = run
         return _wrapped(run, run.begin())
 
     def on_text(self, text: notify.NotifyResponseText) -> list[dict[str, Any]]:
@@ -74,8 +75,8 @@ class Delegations:
         return [] if run is None else _wrapped(run, run.text(text.item_id, text.text))
 
     def on_tool_call(self, called: notify.NotifyToolCall, now_ms: int, unix_s: int) -> list[dict[str, Any]]:
-        """Delegate a function call of the model. The client offers no functions of its own: a call of another
-        name is of one that the model invented, and hands work over too.
+        """Delegate a function call of the model. A session that delegates to the client offers one tool, so
+        that each call hands work over.
         """
         if self._target == "client":
             return self._delegate(called, now_ms)
@@ -128,21 +129,21 @@ class Delegations:
         message = f"no function call {shorten(call_id)} waits for its output"
         raise RequestError("function_call_not_found", message, "item.call_id")
 
-    def request_continuation(self) -> bool:
-        """Record a request for a response. Return False if one waits to start already: it covers this request
-        too. Raise RequestError if function calls have no output.
+    def request_continuation(self, client_event_id: str | None = None) -> bool:
+        """Record a request for a response, whose events name the client's. Return False if one waits to start
+        already: it covers this request too. Raise RequestError if function calls have no output.
         """
         self.check_backend()
         missing = sorted(call_id for one in self._known.values() for call_id in one.call_ids)
         if missing:
             message = f"send the outputs of these function calls first: {', '.join(missing)}"
             raise RequestError("function_call_outputs_required", message)
-        if self._requested:
+        if self._requested is not None:
             return False
         waiting = [one for one in self._known.values() if not one.continued]
         for delegation in waiting:  # one response reports all results
             delegation.continued = True
-        self._requested = [waiting[-1].delegation_id if waiting else None]
+        self._requested = (waiting[-1].delegation_id if waiting else None, client_event_id)
         return True
 
     def check_backend(self) -> None:
@@ -170,6 +171,5 @@ class Delegations:
 
 def _wrapped(run: BackendRun, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return events of the Responses API as events of the session."""
-    return [
-        {"type": "response.event", "delegation_id": run.delegation_id, "event": event} for event in events
-    ]
+    about = {"type": "response.event", "delegation_id": run.delegation_id}
+    return [about | {"client_event_id": run.client_event_id, "event": event} for event in events]

@@ -47,6 +47,10 @@ DELEGATE = Tool(
 """Tool by which the model delegates to the client. A model of 0.5 B wrote calls of `bookTable` or `weather`
 in its place, and the caller heard their brackets.
 """
+FIRST_SOUND_S = 1.3
+"""Seconds after the caller's last voiced sample by which a phrase is begun, unless the model has words: the
+sound is on the wire before 1.5 s, the silence that a caller takes without an explanation.
+"""
 _TOOLS = "session.delegation.responses.tools"
 _CHOICE = "session.delegation.responses.tool_choice"
 _SECRET = {"headers", "authorization"}
@@ -81,10 +85,19 @@ class LiveSettings:
         return "\n\n".join(filter(None, (self.instructions, backend, *self.appended)))
 
     @property
-    def acknowledgement_delay_s(self) -> float:
+    def acknowledgement_delay_ms(self) -> int:
         """Delay of an automatic acknowledgement."""
         delay_ms = self.delegation.acknowledgement_delay_ms
-        return (ACKNOWLEDGEMENT_DELAY_MS if delay_ms is None else delay_ms) / 1000
+        return ACKNOWLEDGEMENT_DELAY_MS if delay_ms is None else delay_ms
+
+    def acknowledgement_delay_s(self, waited_s: float) -> float:
+        """Return the delay for a delegation made `waited_s` after the caller's last voiced sample. The usual
+        one ends `FIRST_SOUND_S` after that sample at the latest; the client's own is kept.
+        """
+        delay_s = self.acknowledgement_delay_ms / 1000
+        if self.delegation.acknowledgement_delay_ms is not None:
+            return delay_s
+        return min(delay_s, max(0.0, FIRST_SOUND_S - waited_s))
 
     def updated(self, update: SessionUpdateConfig) -> LiveSettings:
         """Return the settings with the given fields of an update. Raise RequestError."""
@@ -139,6 +152,7 @@ def to_call_settings(live: LiveSettings, call: CallSettings) -> CallSettings:
         transcribe=True,
         **formats,
         pause=_pause(live.start),
+        filler_by_s=FIRST_SOUND_S,
         backchannels="all" if call.backchannels == "live" else call.backchannels,
     )
     return with_backend(live, call, instructions=True)
@@ -205,7 +219,7 @@ def show_session(live: LiveSettings, call: CallSettings) -> dict[str, Any]:
 
 
 def _show_delegation(live: LiveSettings) -> dict[str, Any]:
-    delay = {"acknowledgement_delay_ms": round(live.acknowledgement_delay_s * 1000)}
+    delay = {"acknowledgement_delay_ms": live.acknowledgement_delay_ms}
     if isinstance(live.delegation, ClientDelegation):
         return {"type": "client"} | delay
     return {"type": "responses", "responses": _show_responses(live.delegation.responses)} | delay
