@@ -35,6 +35,8 @@ INPUT_SAMPLES = 64 + 512
 """The end of the previous window, and the window."""
 STATE = 2 * 128 + MEMORY
 """Size of a stream's state: the LSTM's, then that of the network for the end of a voice."""
+_FREQUENCIES = 129
+"""Of a frame's spectrum, from 0 to half the sample rate."""
 
 _GRAPH = """
 <ir_version: 8, opset_import: ["" : 18]>
@@ -42,27 +44,34 @@ silero (float[b, 576] windows, float[b, 320] states)
     => (float[b, 3] judgements, float[b, 320] new_states)
 <
     int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n4 = {4}, int64[1] n5 = {5},
-    int64[1] n6 = {6}, int64[1] n256 = {256}, int64[1] n384 = {384}, int64[1] n640 = {640},
+    int64[1] n6 = {6}, int64[1] n256 = {256}, int64[1] n384 = {384}, int64[1] n513 = {513},
+    int64[1] n640 = {640}, int64[2] last_of_second_hop = {1, 127}, int64[2] before_first_of_last = {5, -129},
+    int64[2] hop_and_sample = {1, 2}, int64[2] onward_and_back = {1, -1},
     int64[4] mirrored_64 = {0, 0, 0, 64}, int64[6] frame_on_either_side = {0, 1, 0, 0, 1, 0},
     int64[4] frame_before = {0, 128, 0, 0}, int64[3] hops_shape = {-1, 5, 128},
-    int64[3] spectra_shape = {-1, 4, 129}, int64[2] of_128 = {-1, 128}, int64[2] of_256 = {-1, 256},
-    int64[2] of_384 = {-1, 384}, int64[2] of_387 = {-1, 387}, int64[2] of_512 = {-1, 512},
-    int64[2] of_80 = {-1, 80}, int64[3] state_sizes = {128, 128, 64}
+    int64[3] spectra_shape = {-1, 4, 129}, int64[2] of_128 = {-1, 128}, int64[2] of_384 = {-1, 384},
+    int64[2] of_387 = {-1, 387}, int64[2] of_512 = {-1, 512}, int64[2] of_80 = {-1, 80},
+    int64[3] state_sizes = {128, 128, 64}
 >
 {
-    # Four frames of 256 samples, 128 apart; the window's end is mirrored to fill the last one.
+    # Four frames of 256 samples, 128 apart; the window's end is mirrored to fill the last one. Cosines are
+    # the same for samples n and 256 - n, and sines opposite: so a frame is folded in its middle, its samples
+    # 1 to 128 with 255 to 128, and each product has half the size.
     padded = Pad <mode = "reflect"> (windows, mirrored_64)
+    begins = Slice (padded, n1, n513, n1)
+    begin_rows = Reshape (begins, of_128)
     hops = Reshape (padded, hops_shape)
-    frames_begin = Slice (hops, n0, n4, n1)
-    frames_end = Slice (hops, n1, n5, n1)
-    frames = Concat <axis = 2> (frames_begin, frames_end)
-    frame_rows = Reshape (frames, of_256)
+    ends = Slice (hops, last_of_second_hop, before_first_of_last, hop_and_sample, onward_and_back)
+    end_rows = Reshape (ends, of_128)
+    sums = Add (begin_rows, end_rows)
+    differences = Sub (begin_rows, end_rows)
 
     # The magnitudes of their spectra, [b, 4, 129].
-    waves = MatMul (frame_rows, basis)
-    squares = Mul (waves, waves)
-    real, imaginary = Split <axis = 1, num_outputs = 2> (squares)
-    power = Add (real, imaginary)
+    real = MatMul (sums, cosines)
+    imaginary = MatMul (differences, sines)
+    real_squares = Mul (real, real)
+    imaginary_squares = Mul (imaginary, imaginary)
+    power = Add (real_squares, imaginary_squares)
     magnitude_rows = Sqrt (power)
     magnitudes = Reshape (magnitude_rows, spectra_shape)
 
@@ -147,8 +156,11 @@ def _read_weights(path: Path) -> Weights:
 
 def _arranged(file: Weights) -> Weights:
     """Return the weights, transposed for row-vector matmul, keyed by the graph's initializer names."""
+    folded = file["model.stft.forward_basis_buffer"][:, 0, 1:129].T.copy()
+    folded[127] /= 2  # the middle is added to itself
     weights = {
-        "basis": file["model.stft.forward_basis_buffer"][:, 0].T,
+        "cosines": folded[:, :_FREQUENCIES],
+        "sines": folded[:, _FREQUENCIES:],
         "cell_weights": np.concatenate([file[f"model.decoder.rnn.weight_{part}"].T for part in ("ih", "hh")]),
         "cell_bias": file["model.decoder.rnn.bias_ih"] + file["model.decoder.rnn.bias_hh"],
         "judge_weights": file["model.decoder.decoder.2.weight"][0],

@@ -29,10 +29,12 @@ FLOW_CONTEXT = 32
 """Frames on each side that the flow needs: four coupling layers, each of four convolutions of width 5."""
 DECODER_CONTEXT = 10
 """Frames on each side that the decoder needs; with 8 its sound differs by 0.0003, with 10 by rounding."""
-WINDOWS = (8, 16, 32, 64, 96)
+WINDOWS = (10, 32, 96)
 """Frames decoded at once: few for the first sound, then more, as each window costs its context too. The last
-is repeated; it takes about 150 ms of one core, within which nothing else is spoken.
+is repeated; it takes 70 to 150 ms of one core, within which nothing else is spoken.
 """
+FLOW_WINDOW = 128
+"""Frames that pass the flow at once after the first window, at least: its context is 64 frames each time."""
 
 
 class NotVits(ValueError):
@@ -123,9 +125,11 @@ class _Growing:
         self._done = np.zeros((*latents.shape[:2], 0), np.float32)
 
     def until(self, end: int) -> Floats:
-        """Return the output up to a frame."""
+        """Return the output up to a frame, or further."""
         begin, count = self._done.shape[2], self._latents.shape[2]
         if end > begin:
+            if begin > 0:  # the first sound waits for no more than it needs
+                end = min(count, max(end, begin + FLOW_WINDOW))
             first, last = max(0, begin - FLOW_CONTEXT), min(count, end + FLOW_CONTEXT)
             flowed = self._flow(self._latents[:, :, first:last])
             self._done = np.concatenate([self._done, flowed[:, :, begin - first : end - first]], axis=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from sounds import voice_like
@@ -33,3 +34,16 @@ def test_a_stream_is_judged_as_by_the_file_itself(streams: int) -> None:
         told.append(float(judgements[0, 0]))
     assert min(told) < 0.1
     assert max(told) > 0.9
+
+
+def test_spectra_take_half_the_products_of_the_files_basis() -> None:
+    file, ours = onnx.load(installed_model()), onnx.load_model_from_string(silero_graph(installed_model()))
+    sizes = {
+        tensor.name: int(np.prod(tensor.dims))
+        for tensor in [*file.graph.initializer, *ours.graph.initializer]
+    }
+    squared = {
+        node.input[0] for node in ours.graph.node if node.op_type == "Mul" and len(set(node.input)) == 1
+    }
+    products = [node.input[1] for node in ours.graph.node if node.output[0] in squared]
+    assert sum(sizes[name] for name in products) * 2 == sizes["model.stft.forward_basis_buffer"]

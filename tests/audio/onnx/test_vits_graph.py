@@ -12,7 +12,7 @@ import tiny_vits
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.onnx.vits_graph import WINDOWS, NotVits, VitsGraph
+from audio.onnx.vits_graph import DECODER_CONTEXT, FLOW_CONTEXT, FLOW_WINDOW, WINDOWS, NotVits, VitsGraph
 
 SCALES = np.array([0, 1, 0], np.float32)
 
@@ -45,6 +45,20 @@ def test_windows_joined_are_the_sound_of_the_whole_graph(
 def test_first_window_is_short_whatever_the_length(graph: VitsGraph) -> None:
     first = next(iter(graph.sound(graph.encode([20] * 300, 1.0))))
     assert len(first) == WINDOWS[0] * tiny_vits.HOP
+
+
+def test_flow_runs_once_for_the_first_sound_and_then_for_many_windows(
+    graph: VitsGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded = graph.encode([20] * 300, 1.0)
+    count, flowed, run = encoded.latents.shape[2], [], graph._flowed
+    monkeypatch.setattr(
+        graph, "_flowed", lambda latents, speaker: flowed.append(latents.shape[2]) or run(latents, speaker)
+    )
+    windows = len(list(graph.sound(encoded)))
+    first = WINDOWS[0] + DECODER_CONTEXT
+    assert flowed[0] == first + FLOW_CONTEXT
+    assert len(flowed) == 1 + -(-(count - first) // FLOW_WINDOW) < windows
 
 
 def test_durations_are_those_of_the_phoneme_ids(graph: VitsGraph) -> None:
