@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,3 +78,10 @@ def test_the_fallback_has_its_turn_before_the_call_gives_up(timeouts: TimeoutsCo
 
 def test_the_defaults_of_a_call_are_those_of_the_configuration() -> None:
     assert StageLimits.of(TimeoutsConfig()) == StageLimits()
+
+
+@pytest.mark.parametrize(("first_token_s", "token_s"), [(15.0, 15.0), (2.0, TimeoutsConfig.min_token_s)])
+def test_tokens_may_come_as_late_as_the_first_one_and_never_have_less_than_five_seconds(
+    first_token_s: float, token_s: float
+) -> None:
+    assert TimeoutsConfig(first_token_s=first_token_s).token_s == token_s
