@@ -16,8 +16,10 @@ SAMPLE_RATE_HZ = 16_000
 """Sample rate of every recognizer's input; transports resample."""
 
 
-Spelling = Literal["", "letters", "email"]
-"""Kind of answer that a caller was asked to spell: letters, an e-mail address, or none."""
+Spelling = Literal["", "letters", "name", "email", "spelled email"]
+"""Kind of answer that a caller was asked for: letters and digits, a name's letters, an e-mail address, one to
+be spelled, or none.
+"""
 
 
 @dataclass(frozen=True, slots=True)

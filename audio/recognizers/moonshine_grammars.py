@@ -45,7 +45,7 @@ _DOMAINS = (
 _PROVIDERS = (
     *("gmail", "yahoo", "outlook", "hotmail", "icloud", "aol", "live", "msn", "me", "mac", "proton"),
     *("protonmail", "gmx", "web", "mail", "googlemail", "comcast", "verizon", "fastmail", "zoho", "yandex"),
-    *("example", "sky", "iCloud", "i cloud", "g mail", "hot mail"),
+    *("example", "sky", "iCloud", "i cloud", "g mail", "hot mail", "g m x", "a o l"),
 )
 """Names of domains that callers say as words."""
 _ENDINGS = (
@@ -102,6 +102,14 @@ _NEAR_EXAMPLE = 0.8
 _NEAR_PROVIDER = 0.6
 """Minimum similarity of a word and the provider that it probably is."""
 _AROUND = ("no", "it's", "it is", "not", "with", "with a", "capital", "and then")
+_LETTERS = (
+    *string.ascii_lowercase,
+    *_REPEATS,
+    *_ALPHABET.split(),
+    *_AROUND,
+    *(f"as in {example}" for example in _EXAMPLES.split()),
+)
+_NAME_SIGNS = ("dash", "hyphen", "apostrophe", "space")
 _SEPARATORS = (",", ".", "-", "?", "!")
 _LIKELY, LIKELY_A_TOKEN = 3.7, 0.75
 """A transcript held to a grammar may be less likely than the free one by this much, in nats, and by this much
@@ -128,18 +136,13 @@ def digit_grammar(vocabulary: Sequence[bytes]) -> Grammar:
 
 def spelling_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     """Return the grammar of letters, digits and signs, with examples of letters."""
-    examples = (f"as in {example}" for example in _EXAMPLES.split())
-    words = (
-        *string.ascii_lowercase,
-        *NUMBERS,
-        *_REPEATS,
-        *_SIGNS,
-        *_ALPHABET.split(),
-        *_DOMAINS,
-        *_AROUND,
-        *examples,
-    )
-    return _grammar((*words, *string.digits), (*string.ascii_letters, *_DOMAINS), vocabulary)
+    words = (*_LETTERS, *NUMBERS, *string.digits, *_SIGNS, *_DOMAINS)
+    return _grammar(words, (*string.ascii_letters, *_DOMAINS), vocabulary)
+
+
+def name_grammar(vocabulary: Sequence[bytes]) -> Grammar:
+    """Return the grammar of letters with their examples, and of the signs in names."""
+    return _grammar((*_LETTERS, *_NAME_SIGNS), string.ascii_letters, vocabulary)
 
 
 def correction_grammar(vocabulary: Sequence[bytes]) -> Grammar:
@@ -174,6 +177,11 @@ def alphabet_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     return _grammar(
         (*_ALPHABET.split(), *NUMBERS, *_REPEATS, *_SIGNS, *_DOMAINS, *string.digits), _DOMAINS, vocabulary
     )
+
+
+def name_alphabet_grammar(vocabulary: Sequence[bytes]) -> Grammar:
+    """Return the grammar of spelling by the words of the alphabet, with the signs in names."""
+    return _grammar((*_ALPHABET.split(), *_REPEATS, *_NAME_SIGNS), (), vocabulary)
 
 
 def spells_by_letters(text: str) -> bool:

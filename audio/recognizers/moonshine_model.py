@@ -43,6 +43,8 @@ from audio.recognizers.moonshine_grammars import (
     digits_grammar,
     is_likely,
     may_correct,
+    name_alphabet_grammar,
+    name_grammar,
     names_domain,
     spelling_grammar,
     spelling_prior,
@@ -165,6 +167,14 @@ class LoadedModel:
         return EmailGrammars(self.vocabulary, self._words)
 
     @cached_property
+    def _name_letters(self) -> Grammar:
+        return name_grammar(self.vocabulary)
+
+    @cached_property
+    def _name_alphabet(self) -> Grammar:
+        return name_alphabet_grammar(self.vocabulary)
+
+    @cached_property
     def _correction(self) -> Grammar:
         return correction_grammar(self.vocabulary)
 
@@ -245,19 +255,27 @@ class LoadedModel:
         if not flush.spelling:
             return [_Form(self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits)]
         text = self.text(list(free.tokens[1:]))
-        # an address or its domain, said again: as letters, most of its words would be lost
-        spelling = "email" if names_domain(text) else flush.spelling
+        spelling = flush.spelling
+        if spelling in ("letters", "name") and names_domain(text):
+            # an address or its domain, said again: as letters, most of its words would be lost
+            spelling = "email"
+        is_email = spelling in ("email", "spelled email")
         forms = []
-        if spelling == "letters" and loud_s(sound) > _BARE_NO_S and may_correct(text):
+        letters = spelling in ("letters", "name")
+        if letters and loud_s(sound) > _BARE_NO_S and may_correct(text):
             forms.append(_Form(self._correction, BY_WORDS_A_TOKEN))
-        if spells_by_words(text):
-            if spelling == "email":
-                forms.append(_Form(self._emails.by_words(text), BY_WORDS_A_TOKEN, self._prior, by_words=True))
-            forms.append(_Form(self._alphabet, BY_WORDS_A_TOKEN, self._prior, by_words=True))
-        if spelling == "email":
+        by_words = spells_by_words(text)
+        # of words of the alphabet that are hard to hear, the free transcript may have none
+        if spelling == "spelled email" or (is_email and by_words):
+            forms.append(_Form(self._emails.by_words(text), BY_WORDS_A_TOKEN, self._prior, by_words=True))
+        if by_words:
+            alphabet = self._name_alphabet if spelling == "name" else self._alphabet
+            forms.append(_Form(alphabet, BY_WORDS_A_TOKEN, self._prior, by_words=True))
+        if is_email:
             forms.append(_Form(self._emails.of(text), prior=self._prior))
-        if spelling == "letters" or spells_by_letters(text):
-            forms.append(_Form(self._spelling, prior=self._prior))
+        if letters or spells_by_letters(text):
+            spelled = self._name_letters if spelling == "name" else self._spelling
+            forms.append(_Form(spelled, prior=self._prior))
         return forms
 
     def text(self, tokens: list[int]) -> str:

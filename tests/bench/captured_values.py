@@ -57,6 +57,7 @@ NAMES = [
     "Thornton", "Varga", "Xavier", "Yates", "Zimmer", "Keller", "Bishop", "Drummond",
 ]  # fmt: skip
 
+INITIALS = ("aol", "gmx")
 
 SPOKEN_SIGNS = {".": " dot ", "_": " underscore ", "-": " dash ", "'": " apostrophe ", " ": " space "}
 
@@ -91,9 +92,10 @@ def first_words(kind: str, value: str, said_before: bool) -> str:
 
 
 def spoken_domain(domain: str) -> str:
-    """Return a domain as people say it: the ending of a country letter by letter."""
+    """Return a domain as people say it: initials and the ending of a country letter by letter."""
     name, _, ending = domain.rpartition(".")
-    return f"{name.replace('.', ' dot ')} dot {' '.join(ending.upper()) if len(ending) == 2 else ending}"
+    said = " ".join(name.upper()) if name in INITIALS else name.replace(".", " dot ")
+    return f"{said} dot {' '.join(ending.upper()) if len(ending) == 2 else ending}"
 
 
 def in_groups(number: str) -> str:

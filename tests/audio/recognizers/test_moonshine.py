@@ -507,6 +507,30 @@ async def test_letters_are_heard_where_spelling_is_expected(model: LoadedModel) 
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+async def test_a_name_is_heard_with_its_apostrophe(model: LoadedModel) -> None:
+    sound = await said("O, apostrophe, B, R, I, E, N")
+    letters, name = (
+        model.open()(sound, "", Event(), flush)[0].text
+        for flush in (Flush(spelling="letters"), Flush(spelling="name"))
+    )
+    assert words_of(letters) != words_of(name)
+    assert words_of(name) == ("o", "apostrophe", "b", "r", "i", "e", "n")
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+async def test_words_of_the_alphabet_are_heard_where_an_address_is_spelled(model: LoadedModel) -> None:
+    """The free transcript has none of them: "You'll yet not leave me a comment"."""
+    words = "juliet dot lima echo victor at gmail dot com"
+    sound = await said(words)
+    address, spelled = (
+        model.open()(sound, "", Event(), flush)[0].text
+        for flush in (Flush(spelling="email"), Flush(spelling="spelled email"))
+    )
+    assert words_of(address) != words_of(spelled)
+    assert words_of(spelled) == words_of(words)
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
 @pytest.mark.parametrize("letter", ["Q as in Quebec", "W as in Whiskey"])
 async def test_a_letter_with_its_example_is_heard_in_a_correction(model: LoadedModel, letter: str) -> None:
     sound = await said(f"No, {letter}")

@@ -220,9 +220,11 @@ class Dialogue(Generic[T]):
         """Kind of spelling in the next answer: that of the question, if all of it is asked for; after the
         first answer, letters.
         """
-        if self._task.asks_for and self._value is None and not self._draft:
-            return self._task.asks_for
         later = self._asked != self._task.question
+        if self._task.asks_for and self._value is None and not self._draft:
+            return "spelled email" if later and self._task.asks_for == "email" else self._task.asks_for
+        if self._task.asks_for == "name":
+            return "name"
         return "letters" if self._task.asks_for or (self._task.spelled and later) else ""
 
     @property

@@ -57,6 +57,7 @@ _MISHEARD = (
     (re.compile(r"(?<![\w.] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
 )
 """Texts that English recognizers write in an answer to the question for an address, and what was said."""
+_AT = re.compile(r"\bat\b|@", re.I)
 _SIMILAR_WORD = 0.6
 """Minimum similarity of a word and the letters that spell it."""
 
@@ -84,6 +85,7 @@ class Email(Task[str]):
         if now.language == "en":
             for misheard, said in _MISHEARD:
                 plain = misheard.sub(said, plain)
+            plain = _with_dot_between(plain, now)
         symbols = merge_spelled(symbols_of(plain, now.language))
         local, at_sign, domain = _parted(symbols)
         if not at_sign and draft.endswith("@"):
@@ -149,6 +151,20 @@ def merge_spelled(symbols: Sequence[Symbol]) -> list[Symbol]:
         run = ""
         merged.append(symbol)
     return merged[:-1]
+
+
+def _with_dot_between(text: str, now: Circumstances) -> str:
+    """Return a text with the only stop in a row of words of the alphabet as the dot that it stands for:
+    "Charlie Alpha Lima. Lima at". Where words are said with pauses, each has a stop or a comma after it.
+    """
+    at_sign = _AT.search(text)
+    local = text[: at_sign.start()] if at_sign else text
+    before, stop, after = local.rstrip(" .").partition(". ")
+    words = f"{before} {after}".lower().split()
+    spelled = len(words) > _MAX_WORDS and all(
+        word in now.words.alphabet or word in now.words.signs for word in words
+    )
+    return f"{before} dot {after} {text[len(local) :]}" if stop and spelled else text
 
 
 def _without_fillers(symbols: Sequence[Symbol]) -> list[Symbol]:

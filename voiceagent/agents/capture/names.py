@@ -24,7 +24,7 @@ _SIMILAR = 0.4
 class Name(Task[str]):
     """A name with capital initials. Callers may say it, spell it, or both."""
 
-    asks_for: ClassVar[Spelling] = "letters"
+    asks_for: ClassVar[Spelling] = "name"
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse words and letters: letters replace the word that they spell."""

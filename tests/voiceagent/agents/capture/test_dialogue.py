@@ -15,6 +15,7 @@ from voiceagent.agents.capture.dialogue import MAX_CHARACTERS, Ask, Captured, Di
 
 NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
 QUESTION = "What is your e-mail address?"
+SPELL = "Sorry. Please spell it for me, letter by letter."
 
 
 def ask(text: str, dictated: bool = False, spelled: Spelling = "letters") -> Ask:
@@ -52,7 +53,9 @@ def test_a_correction_is_read_back_with_examples() -> None:
 
 def test_a_bare_no_asks_to_spell_all_of_it() -> None:
     _, step = hold(Email(QUESTION), "john at gmail dot com", "No.")
-    assert step == ask("Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="email")
+    assert step == ask(
+        "Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="spelled email"
+    )
 
 
 @pytest.mark.parametrize("no", ["You know,", "Know.", "You, no."])
@@ -64,7 +67,9 @@ def test_a_no_that_was_misheard_refuses(no: str) -> None:
 def test_a_value_that_was_refused_is_not_read_back_at_once_again() -> None:
     dialogue, step = hold(Name(QUESTION), "Meyer", "No.", "M E Y E R")
     assert step == ask(
-        "Sorry. Please spell it with a word for each letter, like A as in Alpha.", dictated=True
+        "Sorry. Please spell it with a word for each letter, like A as in Alpha.",
+        dictated=True,
+        spelled="name",
     )
     step = dialogue.on_words("Mike Echo Yankee Echo Romeo")
     assert isinstance(step, Ask)
@@ -73,12 +78,16 @@ def test_a_value_that_was_refused_is_not_read_back_at_once_again() -> None:
 
 def test_a_correction_does_not_lead_back_to_a_refused_value() -> None:
     _, step = hold(Email(QUESTION), "dan at gmail dot com", "No, B as in boy.", "No, D as in dog.")
-    assert step == ask("Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="email")
+    assert step == ask(
+        "Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="spelled email"
+    )
 
 
 def test_a_letter_with_an_example_refuses_although_its_no_was_misheard() -> None:
     _, step = hold(Email(QUESTION), "dod at gmail dot com", "Noti as in tango.")
-    assert step == ask("Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="email")
+    assert step == ask(
+        "Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="spelled email"
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,8 +96,11 @@ def test_a_letter_with_an_example_refuses_although_its_no_was_misheard() -> None
         (Email(QUESTION), (), "email"),
         (Email(QUESTION), ("john",), "letters"),
         (Email(QUESTION), ("john at gmail dot com",), "letters"),
-        (Email(QUESTION), ("john at gmail dot com", "no"), "email"),
-        (Name(""), (), "letters"),
+        (Email(QUESTION), ("john at gmail dot com", "no"), "spelled email"),
+        (Email(QUESTION), ("",), "email"),
+        (Name(""), (), "name"),
+        (Name(""), ("J O N",), "name"),
+        (Name(""), ("J O N", "no"), "name"),
         (PhoneNumber(""), (), ""),
     ],
 )

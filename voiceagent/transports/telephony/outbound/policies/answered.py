@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from audio.steady_tones import SteadyTone
 from voiceagent.session.agent import AnsweredBy
-from voiceagent.transports.telephony.outbound.policies.greeting_odds import is_machine
+from voiceagent.transports.telephony.outbound.policies.greeting_odds import log_odds
 from voiceagent.transports.telephony.outbound.policies.greeting_words import asks_to_wait, kind_of_words
 
 MORE_WORDS_S = 1.0
@@ -87,5 +87,5 @@ class Greeting:
         """
         if self.screened and not self.words:
             return self
-        likely: AnsweredBy = "voicemail" if is_machine(self.words) else "person"
+        likely: AnsweredBy = "voicemail" if log_odds(self.words) > 0 else "person"
         return replace(self, kind=self.kind or likely)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from voiceagent.session.agent import AnsweredBy
-from voiceagent.transports.telephony.outbound.policies.greeting_odds import is_machine
+from voiceagent.transports.telephony.outbound.policies.greeting_odds import log_odds
 
 LONG_GREETING_S = 4.5
 """Length from which a greeting without a known phrase or a question is a recording: people say their name,
@@ -169,21 +169,32 @@ def kind_of_words(words: str, length_s: float) -> AnsweredBy | None:
     """
     text = _normalized(words)
     plain = _PUNCTUATION.sub("", text)
-    if _SCREENER.search(plain):
-        return "screener"
-    voicemail = _VOICEMAIL.search(plain) is not None
-    if _MENU.search(plain):
-        return "voicemail" if voicemail and _MAILBOX_KEYS.search(plain) else "menu"
-    of_person = _ASKS_BACK.search(plain) or _OF_ANOTHER.search(plain)
-    if voicemail and of_person and not _FOR_MACHINES.search(plain):
+    machine = _kind_of_machine(plain)
+    if machine == "voicemail" and _speaks_for_another(plain):
         return "person"
-    if voicemail:
-        return "voicemail"
+    if machine is not None:
+        return machine
     asks = _asks(text, plain)
     if length_s >= (LONG_QUESTION_S if asks else LONG_GREETING_S):
         return "voicemail"
     short = len(plain.split()) <= SHORT_WORDS and (asks or plain.strip() not in _BARE_GREETINGS)
-    return "person" if short or (_QUESTION.search(plain) and not is_machine(words)) else None
+    return "person" if short or (_QUESTION.search(plain) and log_odds(words) <= 0) else None
+
+
+def _kind_of_machine(plain: str) -> AnsweredBy | None:
+    """Return the kind of machine that says a known phrase, None without one. plain: without punctuation."""
+    if _SCREENER.search(plain):
+        return "screener"
+    voicemail = _VOICEMAIL.search(plain) is not None
+    if _MENU.search(plain) and not (voicemail and _MAILBOX_KEYS.search(plain)):
+        return "menu"
+    return "voicemail" if voicemail else None
+
+
+def _speaks_for_another(plain: str) -> bool:
+    """Return True for a person who says that another one is not there."""
+    of_person = _ASKS_BACK.search(plain) or _OF_ANOTHER.search(plain)
+    return of_person is not None and not _FOR_MACHINES.search(plain)
 
 
 def asks_to_wait(words: str) -> bool:
