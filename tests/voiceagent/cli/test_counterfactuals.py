@@ -71,7 +71,7 @@ def test_tool_calls_with_other_arguments_are_a_difference() -> None:
 
 
 class Judge:
-    """An LLM that says no, and keeps what it was asked."""
+    """An LLM that says no by no line, and keeps what it was asked."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -83,8 +83,11 @@ class Judge:
         """Do nothing."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        if len(request.messages) > 2:
+            yield Delta("0")
+            return
         self.asked.append(request.messages[1].content)
-        yield Delta('{"line": 0, "answer": "no"}')
+        yield Delta("no")
 
 
 async def test_a_judge_reads_the_tools_of_both_futures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +175,7 @@ class InterruptedJudge(Judge):
     """A judge whose second answer is interrupted."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        if len(self.asked) == 2:
+        if len(self.asked) == 2 and len(request.messages) == 2:
             signal.raise_signal(signal.SIGINT)
             await asyncio.sleep(60)
         async for delta in super().generate(request):
