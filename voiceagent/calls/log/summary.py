@@ -163,10 +163,11 @@ class _Turns:
 
     def _typed_for(self, start: Json) -> str:
         """Return the typed texts that a response answers: those since the last one that did."""
-        other_prompt = start.get("own_prompt") or start.get("out_of_band")  # missing in old logs
-        if start["turn_id"] is not None or self._texts.resolved(start["say"]) or other_prompt:
+        # old logs lack the last three keys
+        other_prompt = start.get("own_prompt") or start.get("out_of_band")
+        if start["turn_id"] is not None or self._texts.resolved(start.get("say", "")) or other_prompt:
             return ""
-        typed, self._typed = " ".join(self._typed), []
+        typed, self._typed = " ".join(filter(None, self._typed)), []
         return typed
 
     def report(self, report: Json, at_s: float) -> None:
