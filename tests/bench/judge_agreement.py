@@ -1,8 +1,9 @@
 """Agreement of a judge with labels made by hand: `judge_agreement.py VERDICTS [LABELS [MODEL]]`.
 
-The calls and labels are in LABELS: `judgements.toml` by default, or `judgements_later.toml`, held out for
-comparing judges. MODEL is a GGUF file that llama.cpp runs; that of `configs/chat.toml` by default. Verdicts
-are added to the file VERDICTS, and those in it are not asked for again, as a model takes minutes for all.
+The calls and labels are in LABELS: `judgements.toml` by default; `judgements_later.toml`, by which the
+judge's prompt was chosen; or `judgements_unseen.toml`, which were not looked at for it. MODEL is a GGUF file
+that llama.cpp runs; that of `configs/chat.toml` by default. Verdicts are added to the file VERDICTS, and
+those in it are not asked for again, as a model takes minutes for all.
 Prints each wrong or discarded verdict, and the counts.
 """
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
@@ -20,6 +20,7 @@ from voiceagent.cli.fork import Futures, fork_log, shared_services
 from voiceagent.cli.replay import find_log, logs_in
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
+from voiceagent.evals.command import sigterm_as_interrupt
 from voiceagent.evals.exact_tests import sign_test
 from voiceagent.evals.folder import SETTINGS
 from voiceagent.evals.judge import ask
@@ -47,40 +48,80 @@ class Difference:
     p: float
 
 
+@dataclass(slots=True)
+class _Comparison:
+    """Calls compared so far. read: logs read. left_out: of these, calls that cannot be forked. shares: as of
+    `judged`.
+    """
+
+    read: int = 0
+    left_out: int = 0
+    futures: list[Futures] = field(default_factory=list)
+    shares: list[tuple[float | None, float | None]] = field(default_factory=list)
+
+
 def compare_calls(
     config: Config, changed: Config, calls: Path, settings: EvalFile, folder: Path, recorded: bool
 ) -> None:
     """Fork each call of a folder at its first difference, and print what differs, with its interval.
 
     settings: of the `folder` of scenarios, with the judge and its questions. recorded: without engines.
-    Raises CommandFailed, ConfigError.
+    Raises CommandFailed, ConfigError. KeyboardInterrupt with the number of calls so far, whose differences
+    are printed, as they are if the judge fails.
     """
     logs = list(logs_in(calls))
     if not logs:
         raise CommandFailed(f"{calls}: no log of a call is there")
-    futures, left_out = [], 0
+    done = _Comparison()
+    try:
+        with sigterm_as_interrupt():
+            _fork_all(config, changed, logs, recorded, done)
+            _check_forked(calls, logs, done)
+            asyncio.run(_judge_all(done, settings, folder, config.agent.language))
+    except KeyboardInterrupt:
+        if done.futures:
+            _print(done, len(logs))
+        judged_too = f", {len(done.shares)} of them judged" if done.shares else ""
+        raise KeyboardInterrupt(f"interrupted after {done.read} of {len(logs)} calls{judged_too}") from None
+    except LlmError as error:
+        _print(done, len(logs))
+        raise CommandFailed(f"the judge did not start: {error}") from error
+    _print(done, len(logs))
+
+
+def _fork_all(
+    config: Config, changed: Config, logs: Sequence[Path], recorded: bool, done: _Comparison
+) -> None:
+    """Add the futures of all calls to `done`. Raises ConfigError."""
     with ExitStack() as closing:
         services = None if recorded else closing.enter_context(shared_services(changed))
         for path in track(logs, "calls forked", console=Console(stderr=True), transient=True):
             try:
                 found = fork_log(config, changed, find_log(config, str(path)), str(path), 1, services)
             except CommandFailed as error:
-                left_out += 1
+                done.left_out += 1
                 Console(stderr=True).print(f"left out: {error}", markup=False, highlight=False)
-                continue
-            if found is not None:
-                futures.append(found)
-    if not futures and left_out:
+            else:
+                if found is not None:
+                    done.futures.append(found)
+            done.read += 1
+
+
+def _check_forked(calls: Path, logs: Sequence[Path], done: _Comparison) -> None:
+    """Raise CommandFailed if no call has another future."""
+    if done.futures:
+        return
+    if done.left_out:
         raise CommandFailed(
-            f"{calls}: {left_out} of {len(logs)} calls were left out, and no other is changed"
+            f"{calls}: {done.left_out} of {len(logs)} calls were left out, and no other is changed"
         )
-    if not futures:
-        raise CommandFailed(f"{calls}: what is set changes none of the {len(logs)} calls")
-    try:
-        shares = asyncio.run(judged(futures, settings, folder, config.agent.language))
-    except LlmError as error:
-        raise CommandFailed(f"the judge did not start: {error}") from error
-    _print(differences(futures, shares), len(logs), len(futures), left_out)
+    raise CommandFailed(f"{calls}: what is set changes none of the {len(logs)} calls")
+
+
+async def _judge_all(done: _Comparison, settings: EvalFile, folder: Path, language: str) -> None:
+    async with aclosing(judged(done.futures, settings, folder, language)) as shares:
+        async for share in shares:
+            done.shares.append(share)
 
 
 def differences(
@@ -128,22 +169,20 @@ def _difference(name: str, values: Sequence[tuple[float | None, float | None]]) 
 
 async def judged(
     futures: Sequence[Futures], settings: EvalFile, folder: Path, language: str
-) -> list[tuple[float | None, float | None]]:
-    """Return the share of questions that a judge answers with yes, in both futures of each call."""
+) -> AsyncGenerator[tuple[float | None, float | None], None]:
+    """Yield the share of questions that a judge answers with yes, in both futures of each call."""
     if settings.judge is None or not settings.questions:
-        return []
+        return
     judge: Llm = build_engine("llm", settings.judge, folder / SETTINGS, "judge")
     await judge.start()
-    shares = []
     try:
         for one in track(futures, "calls judged", console=Console(stderr=True), transient=True):
             before, after = _record(one.before, language), _record(one.after, language)
             share = await _share(judge, settings.questions, before)
             same = after == before  # so is the verdict, and a large judge is not asked twice
-            shares.append((share, share if same else await _share(judge, settings.questions, after)))
+            yield share, share if same else await _share(judge, settings.questions, after)
     finally:
         await judge.close()
-    return shares
 
 
 def _record(turns: Sequence[OutlinedTurn], language: str) -> CallRecord:
@@ -161,7 +200,8 @@ async def _share(judge: Llm, questions: Sequence[str], call: CallRecord) -> floa
     return fmean(valid) if valid else None
 
 
-def _print(found: Sequence[Difference], calls: int, changed: int, left_out: int) -> None:
+def _print(done: _Comparison, calls: int) -> None:
+    """Print the differences of the calls forked so far, of `calls`."""
     rows = [
         (
             one.name,
@@ -172,9 +212,10 @@ def _print(found: Sequence[Difference], calls: int, changed: int, left_out: int)
             "" if one.interval is None else f"{one.interval.low:+.2f} to {one.interval.high:+.2f}",
             f"{one.p:.2g}",
         )
-        for one in found
+        for one in differences(done.futures, done.shares)
     ]
     heads = ("mean of a call", "calls", "as it was", "would have been", "difference", "95 % interval", "p")
     print_table(heads, rows, right=1)
-    text = f"{changed} of {calls} calls were forked, {left_out} left out. Interval: bootstrap; p: sign test."
+    text = f"{len(done.futures)} of {calls} calls were forked, {done.left_out} left out"
+    text += ". Interval: bootstrap; p: sign test."
     Console().print(text, markup=False, highlight=False)

@@ -109,11 +109,15 @@ def _turn_taking(expect: Expect, call: CallRecord) -> Iterator[Failure]:
     for line, wait_s in call.waits():
         if wait_s is None and expect.answers_every_turn and line.text:
             yield Failure(f"no answer to {line.text!r}", line.end_s)
-        if wait_s is not None and expect.max_wait_s is not None and wait_s > expect.max_wait_s:
-            yield Failure(f"{wait_s:.2f} s until the answer to {line.text!r}", line.end_s)
+        longest_s = expect.max_wait_s
+        if wait_s is not None and longest_s is not None and wait_s > longest_s:
+            reason = f"{wait_s:.2f} s until the answer to {line.text!r}, more than {longest_s:g} s"
+            yield Failure(reason, line.end_s)
     for line, yield_s in call.yields():
-        if expect.yields_within_s is not None and yield_s > expect.yields_within_s:
-            yield Failure(f"the agent spoke on for {yield_s:.2f} s over {line.text!r}", line.begin_s)
+        longest_s = expect.yields_within_s
+        if longest_s is not None and yield_s > longest_s:
+            reason = f"the agent spoke on for {yield_s:.2f} s over {line.text!r}, more than {longest_s:g} s"
+            yield Failure(reason, line.begin_s)
     if expect.lets_finish:
         for line in call.begun_over():
             yield Failure(f"the agent began to speak during {line.text!r}", line.begin_s)

@@ -30,6 +30,8 @@ from voiceagent.evals.runs import Plan
 from voiceagent.evals.scenario import Scenario
 from voiceagent.validation.errors import CommandFailed, config_error
 
+AT_REVISION = "VOICEAGENT_EVAL_AT_REVISION"
+"""Environment variable of an eval that `--against git:REVISION` runs at that revision."""
 AGAINST = "a configuration (.toml), earlier results (.json), an agent (module:Class), or git:REVISION"
 
 
@@ -62,7 +64,7 @@ def run_eval(plan: Plan, against: str, outputs: Outputs) -> None:
     KeyboardInterrupt with the number of calls so far, whose results are printed and, unless they are those of
     `against`, written.
     """
-    _check(plan, outputs.min_rate)
+    _check(plan)
     if outputs.folder is not None:
         history.create(outputs.folder)
     try:
@@ -127,7 +129,7 @@ def _store(folder: Path, results: Results, calls: Path | None) -> None:
     print_place(folder)
 
 
-def _check(plan: Plan, min_rate: float) -> None:
+def _check(plan: Plan) -> None:
     """Raise ConfigError for a folder or a configuration that cannot be used."""
     config = load(plan.config, plan.changes)
     settings = read_settings(plan.folder)
@@ -139,7 +141,7 @@ def _check(plan: Plan, min_rate: float) -> None:
             raise config_error(
                 plan.folder / f"{scenario.name}.toml", key, scenario.file.expect.judge[0], message
             )
-    if min_rate:  # 0 for a revision that is compared with, which may not have a tool yet
+    if AT_REVISION not in os.environ:  # an earlier revision may not have a tool yet
         _check_tools(config, plan.folder, scenarios)
 
 
@@ -180,7 +182,7 @@ def _measure(plan: Plan, name: str) -> Results:
     total = plan.runs * len(read_scenarios(plan.folder, plan.only))
     runs: list[Run] = []
     stopped: CommandFailed | KeyboardInterrupt | None = None
-    with _interruptible(), Progress(console=Console(stderr=True), transient=True) as progress:
+    with sigterm_as_interrupt(), Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("calls", total=total)
         try:
             for run in make_runs(plan):
@@ -206,7 +208,7 @@ def _measure(plan: Plan, name: str) -> Results:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def sigterm_as_interrupt() -> Iterator[None]:
     """Let SIGTERM interrupt as Ctrl-C does: CI and `timeout` send it."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -269,7 +271,8 @@ def _of_revision(plan: Plan, revision: str) -> Results:
 
 def _environment(tree: Path) -> dict[str, str]:
     paths = [str(tree), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+    python_path = os.pathsep.join(path for path in paths if path)
+    return {**os.environ, "PYTHONPATH": python_path, AT_REVISION: "1"}
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from voiceagent.engines.config import EngineConfig
@@ -20,7 +20,7 @@ Habit = Literal[
 ]
 Argument = str | bool | int | float | tuple[str | bool | int | float, ...]
 """Expected argument of a tool; of several, any one."""
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, Field(pattern=r"\S")]
 PAUSE = re.compile(r"\[\s*pause(?:\s+(\d+(?:\.\d+)?))?\s*\]", re.IGNORECASE)
 """A pause within a line, in seconds."""
 _MARK = re.compile(r"\[[^\]]*\]?")
@@ -46,6 +46,15 @@ def _with_known_marks(text: str) -> str:
     return text
 
 
+def _one_or_several(given: object) -> object:
+    """Return an expected argument. Raises PydanticCustomError for others: a list of none would match none."""
+    several = given if isinstance(given, list) else [given]
+    if not several or not all(isinstance(one, str | bool | int | float) for one in several):
+        raise PydanticCustomError("no_argument", "allowed: text, a number, true, false, or a list of these")
+    return tuple(several) if isinstance(given, list) else given
+
+
+ExpectedArgument = Annotated[Argument, BeforeValidator(_one_or_several)]
 Words = Annotated[str, AfterValidator(_with_words)]
 Wording = Annotated[str, AfterValidator(_with_known_marks)]
 
@@ -114,8 +123,8 @@ class Reply(Section):
 class ToolExpectation(Section):
     """`[[expect.tools]]`: a tool call that must be made."""
 
-    name: str
-    arguments: dict[str, Argument] = Field(default_factory=dict)
+    name: Text
+    arguments: dict[str, ExpectedArgument] = Field(default_factory=dict)
     """Arguments that the call must have; it may have others. Numbers in words equal figures."""
     result: Words | None = None
     """Words of the tool's result; "a | b" allows a or b."""

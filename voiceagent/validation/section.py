@@ -21,9 +21,9 @@ Duration = Annotated[float, Field(gt=0)]
 
 
 class Section(BaseModel):
-    """A table of the file. Unknown keys and other types are errors."""
+    """A table of the file. Unknown keys, other types, and the numbers inf and nan are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 def check(model: type[Checked], document: Mapping[str, Any], source: Path, prefix: str = "") -> Checked:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from voiceagent.calls.replaying.answers import Counts
 from voiceagent.cli import counterfactuals
 from voiceagent.cli.counterfactuals import compare_calls, differences
 from voiceagent.cli.fork import Futures
-from voiceagent.cli.main import main
+from voiceagent.cli.main import INTERRUPTED, main
 from voiceagent.config.tables import load
 from voiceagent.engines.config import EngineConfig
 from voiceagent.evals.scenario import EvalFile
@@ -69,7 +71,7 @@ def test_tool_calls_with_other_arguments_are_a_difference() -> None:
 
 
 class Judge:
-    """An LLM that says no, and keeps what it was asked."""
+    """An LLM that says no by no line, and keeps what it was asked."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -81,8 +83,11 @@ class Judge:
         """Do nothing."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        if len(request.messages) > 2:
+            yield Delta("0")
+            return
         self.asked.append(request.messages[1].content)
-        yield Delta('{"line": 0, "answer": "no"}')
+        yield Delta("no")
 
 
 async def test_a_judge_reads_the_tools_of_both_futures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +95,7 @@ async def test_a_judge_reads_the_tools_of_both_futures(monkeypatch: pytest.Monke
     monkeypatch.setattr(counterfactuals, "build_engine", lambda *_: judge)
     settings = EvalFile(judge=EngineConfig(engine="openai"), questions=("Was the caller woken?",))
     calls = futures(([calling('{"time": "six"}')], [calling('{"time": "seven"}')]))
-    await counterfactuals.judged(calls, settings, Path("evals"), "en")
+    [_ async for _ in counterfactuals.judged(calls, settings, Path("evals"), "en")]
     before, after = judge.asked[0], judge.asked[-1]
     assert ("six" in before, "seven" in before) == (True, False)
     assert ("six" in after, "seven" in after) == (False, True)
@@ -103,7 +108,8 @@ async def test_a_judge_is_asked_once_where_both_futures_have_the_same_words(
     monkeypatch.setattr(counterfactuals, "build_engine", lambda *_: judge)
     settings = EvalFile(judge=EngineConfig(engine="openai"), questions=("Was it polite?",))
     later = futures(([turn(0.5)], [turn(0.9)]))  # the same words, another wait
-    assert await counterfactuals.judged(later, settings, Path("evals"), "en") == [(0.0, 0.0)]
+    shares = [one async for one in counterfactuals.judged(later, settings, Path("evals"), "en")]
+    assert shares == [(0.0, 0.0)]
     assert len(judge.asked) == 1
 
 
@@ -137,3 +143,68 @@ def test_options_of_new_calls_are_refused_for_kept_ones(
 ) -> None:
     assert main(["eval", "--calls", str(tmp_path), "--set", "turn.silence_s=0.4", option]) == 1
     assert f"{option.partition('=')[0]} is not for --calls" in capsys.readouterr().err
+
+
+def three_calls(folder: Path) -> Path:
+    for number in range(3):
+        keep_one(folder / "kept", f"call_{number}")
+    return folder / "kept"
+
+
+def test_interrupted_forks_are_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, path, forked = three_calls(tmp_path), write_config(tmp_path), []
+
+    def fork_two(*_: object) -> Futures:
+        if len(forked) == 2:
+            signal.raise_signal(signal.SIGTERM)
+        forked.append(Futures([turn(0.5)], [turn(0.9)], Counts()))
+        return forked[-1]
+
+    monkeypatch.setattr(counterfactuals, "fork_log", fork_two)
+    options = ["--set", "turn.silence_s=0.9", "--config", str(path), "--recorded"]
+    assert main(["eval", str(tmp_path), "--calls", str(kept), *options]) == INTERRUPTED
+    printed = capsys.readouterr()
+    assert "2 of 3 calls were forked" in printed.out
+    assert "+0.40" in printed.out
+    assert "interrupted after 2 of 3 calls" in printed.err
+
+
+class InterruptedJudge(Judge):
+    """A judge whose second answer is interrupted."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        if len(self.asked) == 2 and len(request.messages) == 2:
+            signal.raise_signal(signal.SIGINT)
+            await asyncio.sleep(60)
+        async for delta in super().generate(request):
+            yield delta
+
+
+def test_verdicts_before_an_interruption_are_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, path = three_calls(tmp_path), write_config(tmp_path)
+    future = Futures([calling("six")], [calling("seven")], Counts())
+    monkeypatch.setattr(counterfactuals, "fork_log", lambda *_: future)
+    monkeypatch.setattr(counterfactuals, "build_engine", lambda *_: InterruptedJudge())
+    settings = EvalFile(judge=EngineConfig(engine="openai"), questions=("Was it polite?",))
+    changed = load(path, {"turn.silence_s": "0.9"})
+    with pytest.raises(KeyboardInterrupt, match="interrupted after 3 of 3 calls, 1 of them judged"):
+        compare_calls(load(path), changed, kept, settings, tmp_path, recorded=True)
+    assert "questions answered yes" in capsys.readouterr().out
+
+
+def test_forks_are_printed_although_the_judge_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, path = three_calls(tmp_path), write_config(tmp_path)
+    future = Futures([turn(0.5)], [turn(0.9)], Counts())
+    monkeypatch.setattr(counterfactuals, "fork_log", lambda *_: future)
+    monkeypatch.setattr(counterfactuals, "build_engine", lambda *_: BrokenJudge())
+    settings = EvalFile(judge=EngineConfig(engine="openai"), questions=("Was it polite?",))
+    changed = load(path, {"turn.silence_s": "0.9"})
+    with pytest.raises(CommandFailed, match="the judge did not start: no connection"):
+        compare_calls(load(path), changed, kept, settings, tmp_path, recorded=True)
+    assert "3 of 3 calls were forked" in capsys.readouterr().out

@@ -75,8 +75,11 @@ def test_what_holds_has_no_failure(expect: dict[str, Any]) -> None:
         ({"never_says": ["fifteen dollars"]}, "the agent said 'fifteen dollars'"),
         ({"max_turns": 2}, "the caller needed 3 turns, more than 2"),
         ({"ends_by": "agent"}, "the caller ended the call, not the agent"),
-        ({"max_wait_s": 1.0}, "1.50 s until the answer to 'Wait, make it three.'"),
-        ({"yields_within_s": 0.4}, "the agent spoke on for 0.50 s over 'Wait, make it three.'"),
+        ({"max_wait_s": 1.0}, "1.50 s until the answer to 'Wait, make it three.', more than 1 s"),
+        (
+            {"yields_within_s": 0.4},
+            "the agent spoke on for 0.50 s over 'Wait, make it three.', more than 0.4 s",
+        ),
         ({"answers_every_turn": True}, "no answer to 'Goodbye.'"),
         ({"ignores_backchannels": True}, "the agent stopped at 'Mm-hmm.'"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,20 +101,39 @@ def test_a_forbidden_tool_that_no_agent_has_is_an_error(tmp_path: Path, expect: 
 
 
 @pytest.mark.parametrize(
-    ("expect", "min_rate"),
+    "expect",
     [
-        ('no_tools = ["add", "bake"]', 1.0),
-        ('tools = [{ name = "bake", arguments = { minutes = 5 }, times = 0 }]', 1.0),
-        ('tools = [{ name = "ad" }]', 1.0),  # a tool that is still to be written: it fails in each call
-        ('no_tools = ["ad"]', 0.0),  # an earlier revision may not have it yet
+        'no_tools = ["add", "bake"]',
+        'tools = [{ name = "bake", arguments = { minutes = 5 }, times = 0 }]',
+        'tools = [{ name = "ad" }]',  # a tool that is still to be written: it fails in each call
     ],
 )
 def test_other_names_of_tools_are_left_to_the_calls(
-    tmp_path: Path, expect: str, min_rate: float, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, expect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = [Run("hello", 1, ())]
     monkeypatch.setattr(command, "make_runs", lambda _: iter(made))
-    run_eval(shop_with(tmp_path, expect), "", Outputs(min_rate=min_rate))
+    run_eval(shop_with(tmp_path, expect), "", Outputs())
+
+
+def test_a_pass_rate_of_zero_does_not_allow_other_names_of_tools(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no agent has this tool"):
+        run_eval(shop_with(tmp_path, 'no_tools = ["ad"]'), "", Outputs(min_rate=0.0))
+
+
+def test_a_revision_that_is_compared_with_may_lack_a_forbidden_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = shop_with(tmp_path, 'no_tools = ["add"]')
+    newer = plan.config.read_text()
+    script = 'RehearsedModel"\nscript = [["Hello."]]'
+    plan.config.write_text(CONFIG.replace('RehearsedModel"', script))  # its agent has no tools
+    for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "a")):
+        subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
+    plan.config.write_text(newer)
+    made = [Run("hello", 1, ())]
+    monkeypatch.setattr(command, "make_runs", lambda _: iter(made))
+    run_eval(replace(plan, typed=True, runs=1), "git:HEAD", Outputs())
 
 
 def test_a_rate_that_is_none_is_refused_before_any_call(

@@ -1,14 +1,13 @@
-"""Judges: strict replies, the line that is the evidence, agreement."""
+"""Judges: the answer, the line that is its evidence, agreement."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator
 
 import pytest
 
 from llmcore.engine import Delta, Request, ServerError
-from voiceagent.evals.judge import Answer, InvalidReply, Verdict, agreement, ask, parse
+from voiceagent.evals.judge import InvalidReply, Verdict, agreement, ask, parse_answer, parse_line
 from voiceagent.evals.record import CallRecord, Said, ToolUse
 from voiceagent.evals.runs import judged
 
@@ -24,10 +23,6 @@ LINES = (
     "I am sorry to hear that. I'll look.",
     'look_up({"invoice": 7}) -> found: two charges',
 )
-
-
-def reply(answer: object, line: object, **others: object) -> str:
-    return json.dumps({"line": line, "answer": answer, **others})
 
 
 class Judge:
@@ -54,58 +49,69 @@ class Judge:
         yield Delta(answer)
 
 
-@pytest.mark.parametrize(("answer", "line"), [("yes", 2), ("no", 1), ("yes", 3)])
-def test_the_line_that_a_judge_names_is_the_evidence(answer: Answer, line: int) -> None:
-    assert parse(reply(answer, line), QUESTION, CALL) == Verdict(QUESTION, answer, LINES[line - 1])
+@pytest.mark.parametrize(
+    ("text", "answer"), [("yes", "yes"), ("No.", "no"), ("**Yes**", "yes"), ('"no"', "no"), ("YES!\n", "yes")]
+)
+def test_an_answer_is_one_word(text: str, answer: str) -> None:
+    assert parse_answer(text) == answer
+
+
+@pytest.mark.parametrize("text", ["", "maybe", "Yes, it did.", "yes no", "1", '{"answer": "yes"}'])
+def test_other_answers_are_invalid(text: str) -> None:
+    with pytest.raises(InvalidReply, match="allowed: yes, no"):
+        parse_answer(text)
+
+
+@pytest.mark.parametrize("text", ["2", "2.", "Line 2", "2. Agent: I am sorry to hear that."])
+def test_a_line_is_named_by_its_number(text: str) -> None:
+    assert parse_line(text, "yes", 3) == 2
+
+
+@pytest.mark.parametrize("text", ["0", "4", "-1", "I am sorry", "", "2nd", "the line 2"])
+def test_other_lines_are_invalid(text: str) -> None:
+    with pytest.raises(InvalidReply, match="allowed for yes: 1 to 3"):
+        parse_line(text, "yes", 3)
 
 
 def test_a_no_needs_no_line() -> None:
-    assert parse(reply("no", 0), QUESTION, CALL) == Verdict(QUESTION, "no", "")
+    assert parse_line("0", "no", 3) == 0
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("Yes, it did.", "not one JSON object"),
-        (f"```json\n{reply('yes', 2)}\n```", "not one JSON object"),
-        ("[]", "exactly the keys"),
-        (reply("yes", 2, reason="polite"), "exactly the keys"),
-        (reply("maybe", 2), 'allowed: "yes", "no"'),
-        (reply(True, 2), 'allowed: "yes", "no"'),
-        (reply("yes", 0), "allowed for 'yes': 1 to 3"),
-        (reply("yes", 4), "allowed for 'yes': 1 to 3"),
-        (reply("no", -1), "allowed for 'no': 0 to 3"),
-        (reply("yes", "I am sorry"), "allowed for 'yes': 1 to 3"),
-        (reply("yes", True), "allowed for 'yes': 1 to 3"),
-        (reply("yes", 1.0), "allowed for 'yes': 1 to 3"),
-    ],
+    ("replies", "answer", "evidence"),
+    [(("yes", "2"), "yes", LINES[1]), (("No.", "3"), "no", LINES[2]), (("no", "0"), "no", "")],
 )
-def test_other_replies_are_invalid(text: str, reason: str) -> None:
-    with pytest.raises(InvalidReply, match=reason):
-        parse(text, QUESTION, CALL)
+async def test_the_line_that_a_judge_names_is_the_evidence(
+    replies: tuple[str, str], answer: str, evidence: str
+) -> None:
+    verdict = await ask(Judge(*replies), QUESTION, CALL)
+    assert (verdict.answer, verdict.evidence) == (answer, evidence)
+
+
+async def test_a_judge_answers_before_it_sees_the_numbers_of_the_lines() -> None:
+    judge = Judge("no", "0")
+    await ask(judge, QUESTION, CALL)
+    answering, naming = (request.messages for request in judge.requests)
+    lines = [f"Caller: {LINES[0]}", f"Agent: {LINES[1]}", f"Tool: {LINES[2]}"]
+    assert answering[-1].content.splitlines() == [*lines, "", f"Question: {QUESTION}"]
+    assert naming[: len(answering)] == answering
+    numbered = [f"{number}. {line}" for number, line in enumerate(lines, 1)]
+    assert naming[-1].content.splitlines()[1:4] == numbered
 
 
 async def test_an_invalid_reply_is_asked_for_again_and_named() -> None:
-    judge = Judge(reply("yes", 9), reply("yes", 2))
+    judge = Judge("perhaps", "yes", "9", "2")
     assert (await ask(judge, QUESTION, CALL)).evidence == LINES[1]
-    assert "line is 9" in judge.requests[1].messages[-1].content
-
-
-async def test_a_judge_reads_numbered_lines_the_tools_last() -> None:
-    judge = Judge(reply("no", 0))
-    await ask(judge, QUESTION, CALL)
-    shown = judge.requests[0].messages[-1].content
-    assert shown.splitlines()[:3] == [
-        f"1. Caller: {LINES[0]}",
-        f"2. Agent: {LINES[1]}",
-        f"3. Tool: {LINES[2]}",
-    ]
+    assert "the answer is 'perhaps'" in judge.requests[1].messages[-1].content
+    assert "the line is '9'" in judge.requests[3].messages[-1].content
+    assert "perhaps" not in str(judge.requests[2].messages)
 
 
 async def test_a_verdict_without_a_valid_reply_is_discarded() -> None:
-    verdict = await ask(Judge("yes", "yes"), QUESTION, CALL)
-    assert verdict.answer is None
-    assert "not one JSON object" in verdict.problem
+    verdict = await ask(Judge("perhaps", "surely"), QUESTION, CALL)
+    assert (verdict.answer, verdict.problem) == (None, "the answer is 'surely'; allowed: yes, no")
+    lineless = await ask(Judge("yes", "0", "none"), QUESTION, CALL)
+    assert (lineless.answer, lineless.problem) == (None, "the line is 'none'; allowed for yes: 1 to 3")
     failed = await ask(Judge(ServerError("no connection")), QUESTION, CALL)
     assert (failed.answer, failed.problem) == (None, "the judge failed: no connection")
 

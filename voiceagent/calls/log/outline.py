@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from voiceagent.calls.log.codec import Json
 from voiceagent.calls.replaying.forked import Step
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem
 
 
 @dataclass(slots=True)
@@ -22,11 +23,11 @@ class OutlinedTool:
 
 @dataclass(slots=True)
 class OutlinedTurn:
-    """One turn of the caller and its response.
+    """One turn of the caller, or one typed text, and its response.
 
     spoke_until_s: position in the caller's audio. ended_after_s: silence that ended the turn. waited_s: from
-    the last voiced sample to the first audio of the response, None without a response. outcome: of the
-    response, "cut off" if the turn was not over. tools: those that the LLM called. A response to a tool's
+    the last voiced sample to the first audio of the response, None without a response or a voice. outcome: of
+    the response, "cut off" if the turn was not over. tools: those that the LLM called. A response to a tool's
     result belongs to the turn, too.
     """
 
@@ -43,6 +44,7 @@ class OutlinedTurn:
 @dataclass(slots=True)
 class _Outline:
     turns: dict[str, OutlinedTurn] = field(default_factory=dict)
+    typed: set[str] = field(default_factory=set)  # of these turns
     answers: dict[str, str] = field(default_factory=dict)  # turn by response
     tools: dict[str, OutlinedTool] = field(default_factory=dict)  # by call_id
     calls: dict[str, list[OutlinedTool]] = field(default_factory=dict)  # by response, also of dropped ones
@@ -53,12 +55,15 @@ class _Outline:
         if isinstance(step.event, ev.TurnEnded):
             silent_s = max(0.0, step.received_s - step.event.at_s)
             self.ended = step.event.at_s, step.clock_s - silent_s, silent_s
-        self.event(step.event)
+        self.event(step.event, step.received_s)
         for command in step.commands:
             self.command(command, step.clock_s)
 
-    def event(self, event: ev.Event) -> None:
+    def event(self, event: ev.Event, received_s: float) -> None:
         match event:
+            case ev.ItemCreated(item=MessageItem(role="user", by_line=False) as item):
+                self.turns[item.item_id] = OutlinedTurn(item.item_id, received_s, 0.0, item.text)
+                self.typed.add(item.item_id)
             case ev.ToolCallsReady(response_id, calls):
                 tools = [OutlinedTool(one.call_id, one.name, one.arguments) for one in calls]
                 self.tools.update((tool.call_id, tool) for tool in tools)
@@ -83,7 +88,7 @@ class _Outline:
                 self.release(response_id)
             case {"type": "Play", "response_id": response_id}:
                 turn = self.answered(response_id)
-                if turn is not None and turn.waited_s is None:
+                if turn is not None and turn.waited_s is None and turn.turn_id not in self.typed:
                     turn.waited_s = clock_s - self.ended[1]
             case {"type": "NotifyResponseText", "response_id": response_id, "text": text}:
                 if (turn := self.answered(response_id)) is not None:
@@ -96,8 +101,10 @@ class _Outline:
 
     def start(self, response_id: str, turn_id: str | None, preemptive: bool, out_of_band: bool) -> None:
         newest = next(reversed(self.turns.values()), None)
-        if turn_id is None and not out_of_band and newest is not None and newest.tools:
-            turn_id = newest.turn_id  # it answers the result of a tool
+        if turn_id is None and not out_of_band and newest is not None:
+            unanswered = newest.turn_id in self.typed and newest.turn_id not in self.answers.values()
+            if newest.tools or unanswered:
+                turn_id = newest.turn_id  # it answers the result of a tool, or what was typed
         if turn_id is not None:
             self.answers[response_id] = turn_id
         if not preemptive:

@@ -30,9 +30,9 @@ class Stage:
 class Turn:
     """A response in the summary of a call, with the turn that it answers.
 
-    said: the caller's transcript, "" if the response answers no turn. written: the response; heard: its
-    played part, all of it if unknown. over_budget: stages over their budget. at_s: seconds into the call at
-    its end. outcome: as in `TurnReport`; "lost" if its process was lost during playout. end_code,
+    said: the caller's transcript or typed text, "" if the response answers neither. written: the response;
+    heard: its played part, all of it if unknown. over_budget: stages over their budget. at_s: seconds into
+    the call at its end. outcome: as in `TurnReport`; "lost" if its process was lost during playout. end_code,
     interrupted_by: as in `TurnReport`.
     """
 
@@ -113,9 +113,10 @@ def summarise(data: bytes, name: str = "log", yield_gil: Callable[[], None] = la
 
 @dataclass(slots=True)
 class _Words:
-    """Turn that a response answers, its item, and its text so far."""
+    """Turn or typed text that a response answers, its item, and its text so far."""
 
     turn_id: str | None = None
+    typed: str = ""
     item_id: str = ""
     written: str = ""
 
@@ -127,6 +128,7 @@ class _Turns:
         self.heard: dict[str, str] = {}
         self._texts = texts
         self._said: dict[str, str] = {}
+        self._typed: list[str] = []  # that no response has answered yet
         self._responses: dict[str, _Words] = {}
         self._ended: deque[str] = deque()
         self._unfinished = UnfinishedResponses(texts)
@@ -134,6 +136,13 @@ class _Turns:
 
     def record(self, line: Json) -> None:
         self._unfinished.record(line)
+        match line["event"]:
+            case {"type": "ItemCreated", "item": {"type": "MessageItem", "role": "user"} as item} if not (
+                item.get("by_line")
+            ):
+                self._typed.append(self._texts.resolved(item["text"]))
+            case _:
+                pass
         for command in line["commands"]:
             self._command(command)
 
@@ -142,7 +151,7 @@ class _Turns:
             case {"type": "NotifyTranscript", "item_id": item_id, "text": text, "final": True}:
                 self._said[item_id] = self._texts.resolved(text)
             case {"type": "StartResponse", "response_id": response_id, "turn_id": turn_id}:
-                self._responses[response_id] = _Words(turn_id)
+                self._responses[response_id] = _Words(turn_id, self._typed_for(command))
             case {"type": "NotifyResponseText", "response_id": response_id, "item_id": item_id, "text": text}:
                 words = self._responses.setdefault(response_id, _Words())
                 words.item_id = item_id
@@ -151,6 +160,15 @@ class _Turns:
                 self._ended.append(response_id)
             case _:
                 pass
+
+    def _typed_for(self, start: Json) -> str:
+        """Return the typed texts that a response answers: those since the last one that did."""
+        # old logs lack the last three keys
+        other_prompt = start.get("own_prompt") or start.get("out_of_band")
+        if start["turn_id"] is not None or self._texts.resolved(start.get("say", "")) or other_prompt:
+            return ""
+        typed, self._typed = " ".join(filter(None, self._typed)), []
+        return typed
 
     def report(self, report: Json, at_s: float) -> None:
         """Add a report. It follows the end of its response directly; one at the end of the call names the
@@ -184,6 +202,7 @@ class _Turns:
     ) -> None:
         words = self._responses.pop(response_id, _Words())
         said = self._said.get(turn_id, "") if words.turn_id in (turn_id, None) else ""
+        said = said or words.typed
         turn = Turn(turn_id, outcome, said, words.written, "", stages, over_budget, at_s, *codes)
         self._turns.append((turn, words.item_id))
 

@@ -7,6 +7,7 @@ from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.outline import OutlinedTool, outline
 from voiceagent.calls.replaying.forked import Step
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem
 
 TAXI = ToolCall("call_1", "order_taxi", '{"time": "six"}')
 ENDED = ev.TurnEnded(2.0)
@@ -100,3 +101,37 @@ def test_a_released_preemptive_response_has_called_its_tools() -> None:
         ]
     )
     assert [tool.name for tool in turn.tools] == ["order_taxi"]
+
+
+TYPED = ev.ItemCreated(MessageItem("item_1", "user", "a taxi please"))
+
+
+def test_typed_text_is_a_turn_without_a_wait() -> None:
+    (turn,) = outline(
+        [
+            at(2.0, TYPED),
+            at(2.1, ev.ResponseRequested(), start("resp_1", None)),
+            at(2.2, ev.ToolCallsReady("resp_1", (TAXI,))),
+            at(2.3, finished("call_1"), start("resp_2", None)),
+            at(3.0, ev.PlayoutSent("resp_1"), *says("resp_2", "It comes at six.")),
+        ]
+    )
+    assert (turn.said, turn.answered, turn.waited_s) == ("a taxi please", "It comes at six.", None)
+    assert [tool.name for tool in turn.tools] == ["order_taxi"]
+
+
+def test_typed_text_is_answered_by_the_first_response_after_it() -> None:
+    (turn,) = outline(
+        [
+            at(2.0, TYPED),
+            at(2.1, ev.ResponseRequested(), start("resp_0", None, out_of_band=True), *says("resp_0", "Hm.")),
+            at(2.2, ev.ResponseRequested(), start("resp_1", None), *says("resp_1", "Gladly.")),
+            at(3.0, ev.ResponseRequested(), start("resp_2", None), *says("resp_2", "By the way.")),
+        ]
+    )
+    assert turn.answered == "Gladly."
+
+
+def test_information_of_the_phone_line_is_no_turn() -> None:
+    by_line = ev.ItemCreated(MessageItem("item_1", "user", "pressed 1", by_line=True))
+    assert outline([at(2.0, by_line)]) == []

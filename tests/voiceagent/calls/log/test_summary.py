@@ -9,13 +9,13 @@ from call_world import CallWorld, fragment, speech
 from kept_folder import conversation
 from logged_call import log_of, reported, reported_at_the_end
 
-from llmcore.engine import ToolCall
+from llmcore.engine import Message, ToolCall
 from voiceagent.calls.log.entries import CallEnded, CallIdentified, Fact
 from voiceagent.calls.log.event_log import LogWriter
 from voiceagent.calls.log.summary import Stage, Turn, summarise
 from voiceagent.calls.log.texts import Words
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.history import ToolOutputItem
+from voiceagent.conversation.history import MessageItem, ToolOutputItem
 
 
 def test_turns_have_both_sides_words_and_the_wait():
@@ -174,3 +174,55 @@ def test_a_typed_turn_and_one_without_audio_have_no_wait():
     turn = Turn("item_1", "completed", "", "Yes.", "Yes.", stages, (), 3.0)
     unheard = replace(turn, stages=(Stage("endpointing", 200_000, 0), Stage("llm_ttft", 50_000, 0)))
     assert (turn.waited_us, unheard.waited_us) == (0, 0)
+
+
+def typed(world: CallWorld, *texts: str) -> None:
+    for text in texts:
+        world.feed(ev.ItemCreated(MessageItem(f"item_{text}", "user", text)))
+
+
+def test_a_response_to_typed_text_has_it_as_the_caller_s_words():
+    world = CallWorld()
+    typed(world, "a room please", "for two")
+    world.feed(ev.ResponseRequested())
+    world.play_out(world.make("Gladly."))
+    world.feed(ev.ResponseRequested())
+    world.play_out(world.make("Anything else?"))
+    answer, another = summarise(reported(world)).turns
+    assert (answer.said, answer.written) == ("a room please for two", "Gladly.")
+    assert another.said == ""
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        ev.ResponseRequested(in_conversation=False, messages=(Message("user", "Summarise."),)),
+        ev.SpeechRequested("One moment."),
+    ],
+)
+def test_a_response_that_does_not_answer_typed_text_leaves_it_to_the_next(request_: ev.Event):
+    world = CallWorld()
+    typed(world, "a room please")
+    world.feed(request_)
+    world.play_out(world.make("One moment."))
+    world.feed(ev.ResponseRequested())
+    world.play_out(world.make("Gladly."))
+    assert [turn.said for turn in summarise(reported(world)).turns][-2:] == ["", "a room please"]
+
+
+def test_text_that_the_phone_line_typed_is_not_the_caller_s():
+    world = CallWorld()
+    world.feed(ev.ItemCreated(MessageItem("item_1", "user", "pressed 1", by_line=True)))
+    world.feed(ev.ResponseRequested())
+    world.play_out(world.make("Gladly."))
+    assert [turn.said for turn in summarise(reported(world)).turns] == [""]
+
+
+def test_a_spoken_turn_after_typed_text_has_its_own_words():
+    world = CallWorld()
+    typed(world, "a room please")
+    world.feed(ev.ResponseRequested())
+    world.play_out(world.make("Gladly."))
+    world.say("is there a pool")
+    world.play_out(world.make("Yes."))
+    assert [turn.said for turn in summarise(reported(world)).turns] == ["a room please", "is there a pool"]
