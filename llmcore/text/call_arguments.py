@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from llmcore.text.tool_calls import MalformedToolCall
 from llmcore.text.written_calls import value_end
 
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*(?:```)?", re.DOTALL)
@@ -34,6 +35,27 @@ def read_arguments(text: str) -> str:
     except ValueError:
         return text
     return body[:end] if is_object(body[:end]) else json.dumps(found, ensure_ascii=False)
+
+
+def with_names(text: str, parameters: Sequence[str]) -> str:
+    """Return the JSON of arguments, with names for those that the model gave by their positions.
+
+    text: JSON; in a list, values without names precede objects of those with names. Any other text is the
+    only argument. parameters: the tool's, in order. Raises MalformedToolCall for a value beyond them.
+    """
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = [text] if len(parameters) == 1 and text.strip() and text[0] not in "{[" else None
+    if not isinstance(given, list):
+        return text
+    values = [value for value in given if not isinstance(value, dict)]
+    if len(values) > len(parameters):
+        raise MalformedToolCall(f"an argument without a name: {text!r}")
+    named = dict(zip(parameters, values, strict=False))
+    for value in given:
+        named |= value if isinstance(value, dict) else {}
+    return json.dumps(named, ensure_ascii=False)
 
 
 def is_object(text: str) -> bool:
