@@ -12,8 +12,12 @@ from llmcore.text.written_calls import value_end
 
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*(?:```)?", re.DOTALL)
 """A fence of Markdown around the whole text."""
-_NUMBER = re.compile(r":\d+$")
-"""Number of the call that some models append to the tool's name ("functions.weather:0")."""
+_AROUND_NAME = re.compile(
+    r"^[\s\"'`]*(?:(?:functions|tools|default_api)[.:])*|(?:<\|.*|\(\)|:\d+)?[\s\"'`]*$", re.DOTALL
+)
+"""Text around a tool's name: its namespace; the number of the call ("functions.weather:0"); harmony's marks,
+which servers of gpt-oss leave there ("weather<|channel|>commentary").
+"""
 
 
 def read_arguments(text: str) -> str:
@@ -84,12 +88,12 @@ def sendable_arguments(text: str) -> str:
 
 
 def known_name(name: str, known: Collection[str]) -> str:
-    """Return the known tool that a call's name means: without "functions." and a number, as some models write
-    them, or but for upper and lower case. The name itself if it means none, or several.
+    """Return the known tool that a call's name means: without the text around it that some models write, or
+    but for upper and lower case. The name itself if it means none, or several.
     """
     if name in known:
         return name
-    bare = _NUMBER.sub("", name.rpartition("functions.")[2])
+    bare = _AROUND_NAME.sub("", name.rpartition("functions.")[2])
     if bare in known:
         return bare
     alike = [one for one in known if one.casefold() == bare.casefold()]

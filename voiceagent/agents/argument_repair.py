@@ -77,7 +77,7 @@ def _repaired(error: Any) -> Any:
 
 
 def _without_unit(value: str, name: str) -> str:
-    """Return a number without the word after it if that is the argument's own name: "2 nights" for `nights`."""
+    """Return a number without a word after it that is the argument's name: "2 nights" for `nights`."""
     number, _, unit = value.rpartition(" ")
     own = {part.casefold().removesuffix("s") for part in (name, *name.split("_"))}
     return number if number and unit.casefold().removesuffix("s") in own else value
