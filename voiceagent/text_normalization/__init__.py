@@ -47,6 +47,8 @@ _PLAIN = re.compile(r"(?![A-Z]{2,3}\s|Rs\s)[^\W\d_]+(?=[\s,;!?]|$)")
 _PUNCTUATION = frozenset(".,?;\"'’“”")
 _ENTITY = re.compile(r"&(?:\#\d{1,6}|[a-z]{2,8});")
 """A character as HTML writes it: "&quot;", "&#39;"."""
+_SECOND_SIDE = re.compile(r"\d[x×]$")
+"""The text before the second number of "9x13 cm"."""
 _ELIDED = re.compile(r"\b(?:[dlDL]|qu|[Dd]all|[Dd]ell|[Nn]ell|[Aa]ll|[Ss]ull|un)$")
 """French and Italian words before an apostrophe: "l'8 marzo"."""
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
@@ -87,6 +89,7 @@ def _read(text: str, at: int, language: Language, spoken: Spoken) -> int:
                 spoken.add_space()
             elif words == ",":
                 spoken.add_mark(words, at)
+                spoken.add_space()
             elif words:
                 spoken.add_words(words, at)
             else:
@@ -130,7 +133,11 @@ def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
             return ()
         return rules.plain_words if _PLAIN.match(text, at) else rules.letters
     if text[at].isalnum() and text[at] not in _SUPERSCRIPTS:
-        return rules.figures[-1:] if inside_word else rules.figures
+        return (
+            rules.figures[-1:]
+            if inside_word and not _SECOND_SIDE.search(text, max(0, at - 2), at)
+            else rules.figures
+        )
     if text[at] in _PUNCTUATION:
         return rules.full_stop if text[at] == "." else ()
     return () if _ENTITY.match(text, at) and not text.startswith("&amp;", at) else rules.others

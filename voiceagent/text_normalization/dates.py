@@ -69,6 +69,8 @@ def _read_numeric_date(match: re.Match[str], language: Language) -> str | None:
 def _says_date(match: re.Match[str], language: Language) -> bool:
     """Return True if the text around "3/5" shows a date, not a fraction."""
     word = word_before(match)
+    if re.match(r"0\d/(?:0[1-9]|[12]\d|3[01])(?!\d)", match[0]):
+        return True  # no fraction begins with a nought
     days = (*language.days, *language.short_days)
     if word in language.before_dates or word.capitalize() in days or word in days:
         return True
@@ -156,8 +158,8 @@ def _read_day_month(match: re.Match[str], language: Language) -> str | None:
 
 def _read_time_signature(match: re.Match[str], language: Language) -> str | None:
     """Read the beats of music, which look like a date: "in 3/4 time"."""
-    beats = word_before(match) in ("in", "a", "is", "and", "to")
-    return f"{number_words(match[1], language)} {number_words(match[2], language)}" if beats else None
+    dated = word_before(match) in ("on", "at", "by", "until", "from", "for", "your", "our")
+    return None if dated else f"{number_words(match[1], language)} {number_words(match[2], language)}"
 
 
 def _read_short_month(match: re.Match[str], language: Language) -> str:

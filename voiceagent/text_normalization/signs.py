@@ -64,6 +64,8 @@ def _read_parenthesis(match: re.Match[str], _: Language) -> str | None:
 def _read_slash(match: re.Match[str], language: Language) -> str | None:
     """Read a slash after an amount: "per hour"; a division before "="."""
     before, unit = text_before(match, 16), language.units.get(match["unit"])
+    if not unit and match["unit"][0].isupper() and language.code == "en":
+        return None  # "Hi 72/Lo 55"
     after_unit = _AFTER_UNIT.search(before) and (unit or match["unit"] in _PERIODS)
     if not (_AFTER_AMOUNT.search(before) or after_unit):
         return None
@@ -198,6 +200,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w/@-]|\.\w))", _read_pair),
     rule(r"(?<=[\d ])/(?=[ ]?\d)", _read_division),
     rule(r"(?<=[ ])[/>›](?=[ ][\w\"'*`-])", _read_pause),
+    rule(r"(?<=°[CF])/(?=-?\d)|(?<=\d)/(?=[A-Z][a-z]+[ ]\d)", lambda match, _: ","),
     rule(r"(?<=[ ])\((?=[~≈<>±−$€£¥+-]?\d)", _read_parenthesis),
     rule(r"(?:->|=>|-->)", lambda match, language: language.signs.get("→", " ")),
     rule(r"(?<=\d[hj])/(?=\d)", lambda match, _: "sur", "fr"),
