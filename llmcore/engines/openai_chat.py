@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
 
@@ -126,6 +127,8 @@ class ChunkReader:
             return None
         if error := error_in_chunk(chunk):
             raise stream_error(error)
+        if chunk.usage is None and chunk.choices and chunk.choices[0].finish_reason:
+            chunk.usage = _usage_elsewhere(chunk)
         if chunk.usage is not None:
             self._usage = _usage(chunk)
         if not chunk.choices:  # the usage comes alone, after the end
@@ -190,7 +193,8 @@ def error_in_chunk(chunk: ChatCompletionChunk) -> Any:
     """Return the error that stands in place of a chunk, or in it; None without one.
 
     OpenAI and most servers send `error`, which others leave empty; Mistral and LMDeploy an object "error";
-    Groq `x_groq.error`; OpenRouter an `error` in the choice; gateways a `message` or `detail` alone.
+    Groq `x_groq.error`; OpenRouter an `error` in the choice; MiniMax a status beside null for the choices;
+    gateways a `message` or `detail` alone.
     """
     extra = chunk.model_extra or {}
     if error := extra.get("error"):
@@ -200,6 +204,9 @@ def error_in_chunk(chunk: ChatCompletionChunk) -> Any:
     groq = extra.get("x_groq")
     if isinstance(groq, dict) and groq.get("error"):
         return groq["error"]
+    status = extra.get("base_resp")
+    if not chunk.choices and isinstance(status, dict) and status.get("status_code"):
+        return {"code": status["status_code"], "message": status.get("status_msg") or "no message"}
     if chunk.choices:
         return (getattr(chunk.choices[0], "model_extra", None) or {}).get("error")
     alone = chunk.choices is None and chunk.usage is None
@@ -230,9 +237,12 @@ def _reasoning(extra: Mapping[str, Any]) -> str:
 
 def _text(content: Any) -> str | None:
     """Return the text to speak. Mistral's reasoning models send a list of parts, some of them thoughts."""
+    content = [content] if isinstance(content, dict) else content
     if not isinstance(content, list):
         return None if content is None else str(content)
-    return "".join(part["text"] for part in content if part.get("type") == "text")
+    return "".join(
+        str(part.get("text", "")) for part in content if part.get("type") in ("text", "output_text")
+    )
 
 
 def _thought(content: Iterable[Any]) -> str:
@@ -251,6 +261,14 @@ def _pieces(delta: ChoiceDelta) -> Iterable[Mapping[str, Any]]:
     if not found and delta.function_call is not None:
         return [{"function": delta.function_call.model_dump(exclude_none=True, warnings=False)}]
     return [piece.model_dump(exclude_none=True, warnings=False) for piece in found]
+
+
+def _usage_elsewhere(chunk: ChatCompletionChunk) -> CompletionUsage | None:
+    """Return the token counts of Kimi, which stand in the choice, or of Groq, in a field of its own."""
+    groq = (chunk.model_extra or {}).get("x_groq")
+    counts = (chunk.choices[0].model_extra or {}).get("usage")
+    counts = counts or (groq.get("usage") if isinstance(groq, dict) else None)
+    return CompletionUsage.construct(None, **counts) if isinstance(counts, dict) else None
 
 
 def _usage(chunk: ChatCompletionChunk) -> Usage:

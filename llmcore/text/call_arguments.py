@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from llmcore.text.tool_calls import MalformedToolCall
 from llmcore.text.written_calls import value_end
 
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*(?:```)?", re.DOTALL)
 """A fence of Markdown around the whole text."""
-_NUMBER = re.compile(r":\d+$")
-"""Number of the call that some models append to the tool's name ("functions.weather:0")."""
+_AROUND_NAME = re.compile(
+    r"^[\s\"'`]*(?:(?:functions|tools|default_api)[.:])*|(?:<\|.*|\(\)|:\d+)?[\s\"'`]*$", re.DOTALL
+)
+"""Text around a tool's name: its namespace; the number of the call ("functions.weather:0"); harmony's marks,
+which servers of gpt-oss leave there ("weather<|channel|>commentary").
+"""
 
 
 def read_arguments(text: str) -> str:
@@ -34,6 +39,27 @@ def read_arguments(text: str) -> str:
     except ValueError:
         return text
     return body[:end] if is_object(body[:end]) else json.dumps(found, ensure_ascii=False)
+
+
+def with_names(text: str, parameters: Sequence[str]) -> str:
+    """Return the JSON of arguments, with names for those that the model gave by their positions.
+
+    text: JSON; in a list, values without names precede objects of those with names. Any other text is the
+    only argument. parameters: the tool's, in order. Raises MalformedToolCall for a value beyond them.
+    """
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = [text] if len(parameters) == 1 and text.strip() and text[0] not in "{[" else None
+    if not isinstance(given, list):
+        return text
+    values = [value for value in given if not isinstance(value, dict)]
+    if len(values) > len(parameters):
+        raise MalformedToolCall(f"an argument without a name: {text!r}")
+    named = dict(zip(parameters, values, strict=False))
+    for value in given:
+        named |= value if isinstance(value, dict) else {}
+    return json.dumps(named, ensure_ascii=False)
 
 
 def is_object(text: str) -> bool:
@@ -62,12 +88,12 @@ def sendable_arguments(text: str) -> str:
 
 
 def known_name(name: str, known: Collection[str]) -> str:
-    """Return the known tool that a call's name means: without "functions." and a number, as some models write
-    them, or but for upper and lower case. The name itself if it means none, or several.
+    """Return the known tool that a call's name means: without the text around it that some models write, or
+    but for upper and lower case. The name itself if it means none, or several.
     """
     if name in known:
         return name
-    bare = _NUMBER.sub("", name.rpartition("functions.")[2])
+    bare = _AROUND_NAME.sub("", name.rpartition("functions.")[2])
     if bare in known:
         return bare
     alike = [one for one in known if one.casefold() == bare.casefold()]

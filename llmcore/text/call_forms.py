@@ -7,71 +7,34 @@ character that cannot occur in one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import Literal
 
 from llmcore.text.control_marks import SPECIAL_TOKEN
+from llmcore.text.json_forms import json_form, keyed_form
+from llmcore.text.known_calls import Found, Known, Verdict
+from llmcore.text.line_calls import bracketed_name, yaml_calls, yaml_end
 from llmcore.text.tool_calls import MalformedToolCall
 from llmcore.text.written_calls import (
-    ARGUMENT_KEYS,
-    LIST_KEYS,
-    NAME_KEYS,
-    OTHER_KEYS,
     WrittenCall,
-    calls_by_name,
-    calls_of,
-    is_call,
-    load,
     read_calls,
     value_end,
 )
 
-Verdict = Literal["text", "open", "begun"]
-""""text": no call. "open": more text is needed to decide. "begun": a call of a known tool whose end is
-missing.
-"""
-Found = tuple[int, list[WrittenCall]]
-"""End position of the calls, and the calls: none if it names a known tool, but cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """Conditions of a call. names: of known tools. any_name: accept JSON with any name. at_start: the text
-    begins the reply, a line or a sentence; only there is the name alone enough, as a key or before "()".
-    parameters: names of the parameters of tools, in lower case; a tool that is not in it may have any.
-    """
-
-    names: AbstractSet[str]
-    any_name: bool
-    at_start: bool
-    parameters: Mapping[str, AbstractSet[str]]
-
-    def has(self, name: str) -> bool:
-        return name.removeprefix("functions.") in self.names
-
-    def takes(self, name: str, key: str | None) -> bool:
-        """Return True if the tool may have this parameter. key: None for text that no one speaks."""
-        if key is None or name not in self.parameters:
-            return True
-        return key.lower() in self.parameters[name] or key in ARGUMENT_KEYS
-
-
 _Form = Callable[[str, Known], Verdict | Found]
 
-_FIRST_KEYS = (*NAME_KEYS, *ARGUMENT_KEYS, *OTHER_KEYS, *LIST_KEYS)
-_KINDS = ("function", "tool_call", "tool_use", "function_call")
-_NAME = re.compile(
-    rf"""(?<![\w"'])(["']?)(?:{"|".join(NAME_KEYS)})\1\s*:\s*(["'])(?:functions\.)?(?P<name>[\w.-]+)\2"""
-)
 _LEADS = (
     *("functions.", "default_api.", "print(", "await ", "assistant", "to="),
     *("action:", "tool call:", "tool_call:", "function call:", "function_call:", "call:", "calling "),
-    *("tool:", "function:"),
+    *("tool:", "function:", "tools.", "api."),
+    *("***", "**", "*", "__"),
 )
 """Texts that may precede the name of a tool, also several of them, in lower case."""
-_BEFORE_JSON = ((":", ","), ("with ", "json", "code", "arguments:", "action input:"), ("<|message|>",))
+_BEFORE_JSON = (
+    (":", ",", "->", "=>"),
+    ("with ", "json", "code", "arguments:", "action input:"),
+    ("<|message|>",),
+)
 """Texts between the name and its JSON: each at most once, in this order."""
 _JSON_ARGUMENTS = re.compile(r"""\{{1,2}\s*(?:["'}]|\w+\s*:\s*["']|(?P<key>\w+)\s*:\s*[^\s"'])""")
 _JSON_ARGUMENTS_BEGIN = re.compile(r"\{{1,2}\s*(?:\w+\s*(?::\s*)?)?\Z")
@@ -82,6 +45,9 @@ _BRACKETS = re.compile(
 """Beginnings of arguments. key, apart: a parameter that may be a word of a remark instead: without quotes
 around its value, or in brackets apart from the name ("Your order (total = 12 dollars) is ready.").
 """
+_NUMBER = re.compile(r"\A:\d{1,2}(?=\s*(?:\{|\Z))")
+"""Number of a call after its name: `functions.weather:0{...}` (Kimi)."""
+_MARKS_AFTER = re.compile(r"[*_]{1,3}(?=\W|\Z)")
 _NO_ARGUMENTS = re.compile(r"(?:\.call)?\(\s*\)")
 _BRACKETS_BEGIN = re.compile(r"(?:\.c?a?l?l?)?(?: ?\(\s*(?:\w+\s*(?:[=:]\s*)?)?)?\Z")
 _TAG = re.compile(r"""<(?P<name>[\w.-]+)(?:>\s*[<{]|\s+\w+\s*=\s*["']|\s*/>)""")
@@ -97,93 +63,6 @@ def read_known(text: str, names: AbstractSet[str]) -> list[WrittenCall]:
     return calls if all(name.removeprefix("functions.") in names for name, _ in calls) else []
 
 
-def _json(text: str, known: Known) -> Verdict | Found:
-    """Match JSON with the name in it, in a list or alone: `{"name": "weather", "arguments": {...}}`."""
-    if (verdict := _opens_json(text, known)) != "begun":
-        return verdict
-    end, _ = value_end(text, 0, SPECIAL_TOKEN)
-    if end < 0:
-        return "begun" if _names_tool(text, known) else "open"
-    try:
-        value = load(text[:end])
-        calls = calls_of(value)
-    except MalformedToolCall:
-        value, calls = None, []
-    if calls and is_call(value) and (known.any_name or all(known.has(name) for name, _ in calls)):
-        return end, calls
-    return (end, []) if _names_tool(text[:end], known) else "text"
-
-
-def _opens_json(text: str, known: Known) -> Verdict:
-    """Return "begun" if the first key and value may be a call's."""
-    key, value = _first_pair(text)
-    if key is None:
-        return "text"
-    if value is None:
-        return "open" if any(each.startswith(key) for each in _FIRST_KEYS) else "text"
-    if key not in _FIRST_KEYS:
-        return "text"
-    if not value:
-        return "open"
-    allowed = _KINDS if key == "type" else tuple(known.names) if key in NAME_KEYS else None
-    if allowed is None:
-        return "begun"
-    if value[0] not in "\"'":
-        return "begun" if value[0] == "{" else "text"
-    if known.any_name and key != "type":
-        return "begun"
-    word, closed, _ = value[1:].partition(value[0])
-    bare = word.removeprefix("functions.")
-    fits = bare in allowed if closed else any(each.startswith(bare) for each in allowed)
-    return "begun" if fits or (not closed and "functions.".startswith(word)) else "text"
-
-
-def _first_pair(text: str) -> tuple[str | None, str | None]:
-    """Return the first key of an object, and the text of its value: None while the key has no end, and a key
-    of None if there can be none.
-    """
-    rest = text.removeprefix("[").lstrip()
-    if not rest.startswith("{"):
-        return (None, None) if rest else ("", None)
-    rest = rest.removeprefix("{").removeprefix("{").lstrip()
-    quoted = rest[:1] in ("'", '"')
-    key, closed, rest = rest[1:].partition(rest[0]) if quoted else _bare_key(rest)
-    if not closed:
-        return (None, None) if rest else (key, None)
-    value = rest.lstrip()
-    if value and value[0] != ":":
-        return None, None
-    return key, value[1:].lstrip()
-
-
-def _bare_key(text: str) -> tuple[str, str, str]:
-    """Return a key without quotes, its colon ("" for none), and the text from there on."""
-    found = re.match(r"(\w*)\s*(:?)", text)
-    assert found is not None
-    return found[1], found[2], text[found.start(2) :]
-
-
-def _keyed(text: str, known: Known) -> Verdict | Found:
-    """Match JSON with the name as its key: `{"weather": {...}}`."""
-    if not known.at_start:
-        return "text"
-    key, value = _first_pair(text)
-    if key is None:
-        return "text"
-    if value is None:
-        return "open" if any(name.startswith(key) for name in known.names) else "text"
-    if key not in known.names or value[:1] not in ("", "{"):
-        return "text"
-    end, _ = value_end(text, 0, SPECIAL_TOKEN)
-    if end < 0:
-        return "open"
-    try:
-        calls = calls_by_name(load(text[:end]), known.names)
-    except MalformedToolCall:
-        return "text"
-    return (end, calls) if calls else "text"
-
-
 def _named(text: str, known: Known) -> Verdict | Found:
     """Match the name, then its arguments: `weather {...}`, `print(weather(city="Rome"))`."""
     bracket = len(text) - len(text.removeprefix("[").lstrip())
@@ -192,6 +71,11 @@ def _named(text: str, known: Known) -> Verdict | Found:
         return found
     start, at = (bracket + place for place in found)
     listed = bracket > 0 and start == bracket
+    if marks := _MARKS_AFTER.match(text, at):  # "**weather**(...)"
+        text = text[start:at] + text[marks.end() :]
+        start, at, removed = 0, at - start, start + marks.end() - at
+        verdict = _named(text, known)
+        return (verdict[0] + removed, verdict[1]) if isinstance(verdict, tuple) else verdict
     verdict = _in_brackets(text, start, at, listed, known)
     if verdict not in ("text", "open"):
         return verdict
@@ -239,7 +123,7 @@ def _has_arguments(text: str, start: int, at: int, known: Known) -> bool:
 
 def _before_json(text: str, start: int, at: int, known: Known) -> Verdict | Found:
     """Judge JSON, or GLM's marks, after a name. start, at: the name's."""
-    rest = text[at:]
+    rest = _NUMBER.sub("", text[at:])
     for literals in _BEFORE_JSON:
         skipped = _skip(rest, literals)
         if skipped is None:
@@ -249,7 +133,9 @@ def _before_json(text: str, start: int, at: int, known: Known) -> Verdict | Foun
         return "open"
     if rest.startswith("<arg_key>"):
         end = _marked_end(text, "</arg_value>", "<arg_key>")
-    elif (found := _JSON_ARGUMENTS.match(rest)) and known.takes(text[start:at], found["key"]):
+    elif (found := _JSON_ARGUMENTS.match(rest)) and (
+        found["key"] is None or (known.after_sentence and known.takes(text[start:at], found["key"]))
+    ):
         end, _ = value_end(text, len(text) - len(rest), SPECIAL_TOKEN)
     else:
         return "text"
@@ -285,13 +171,48 @@ def _tagged(text: str, known: Known) -> Verdict | Found:
     return end, read_known(text[:end], known.names)
 
 
-FORMS: tuple[tuple[str, _Form], ...] = (("{[", _json), ("{", _keyed), ("", _named), ("<", _tagged))
+def _in_lines(text: str, known: Known) -> Verdict | Found:
+    """Match YAML: "weather:" or "name: weather", and a line for each argument."""
+    if not known.at_start:
+        return "text"
+    head = text.partition("\n")[0]
+    name = next((name for name in known.names if name in head), "")
+    end = yaml_end(text, known.names, known.parameters.get(name))
+    if end is None:
+        return "text"
+    if end <= 0:
+        return "begun" if end else "open"
+    calls = yaml_calls(text[:end], known.names)
+    return (end, calls) if calls else "text"
+
+
+def _alone(text: str, known: Known) -> Verdict | Found:
+    """Match the name of a tool without parameters alone in brackets at the end of a line: "[hang_up]"."""
+    line, newline, _ = text.partition("\n")
+    name = bracketed_name(line)
+    if name is None or (
+        name and (name not in known.names or known.parameters.get(name, "?") or "_" not in name)
+    ):
+        return "text"
+    if not name:
+        begins = re.match(r"\W*(\w*)", line)
+        return (
+            "open"
+            if begins and any("_" in each and each.startswith(begins[1]) for each in known.names)
+            else "text"
+        )
+    return (len(line), [(name, "{}")]) if newline else "begun"
+
+
+FORMS: tuple[tuple[str, _Form], ...] = (
+    ("{[", json_form),
+    ("{", keyed_form),
+    ("", _named),
+    ("", _in_lines),
+    ("<", _tagged),
+    ("<[{`", _alone),
+)
 """All forms by their first characters, "" for any. A call in any of them may be in a fence of Markdown."""
-
-
-def _names_tool(text: str, known: Known) -> bool:
-    """Return True if a field of the text that names a call's tool has the name of a known one."""
-    return any(found["name"] in known.names for found in _NAME.finditer(text))
 
 
 def _marked_end(text: str, mark: str, other: str) -> int:

@@ -86,6 +86,10 @@ _CALLS = {
     "<tool_use>": "</tool_use>",
     "<tool>": "</tool>",
     "<tools>": "</tools>",
+    "<execute>": "</execute>",
+    "<tool name=": "</tool>",
+    "[tool_request]": "[end_tool_request]",  # LM Studio
+    "[tool]": "[/tool]",
     "<function_call>": "</function_call>",
     "<function_calls>": "</function_calls>",  # Olmo 3
     "<functioncall>": "</functioncall>",

@@ -7,13 +7,11 @@ depend on how the text is cut into pieces.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from llmcore.engine import ToolCall
-from llmcore.text.call_arguments import known_name
-from llmcore.text.call_forms import Found, Known, Verdict
+from llmcore.text.call_arguments import known_name, with_names
 from llmcore.text.control_marks import (
     BARE_HARMONY,
     BARE_HEADER,
@@ -30,6 +28,7 @@ from llmcore.text.control_marks import (
     Region,
     read_harmony_header,
 )
+from llmcore.text.known_calls import Found, Known, Verdict
 from llmcore.text.reply_parts import Part, SpokenParts
 from llmcore.text.stop_strings import partial_mark_length
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
@@ -66,7 +65,7 @@ class ControlText:
         self,
         names: Iterable[str] = (),
         *,
-        parameters: Mapping[str, AbstractSet[str]] = MappingProxyType({}),
+        parameters: Mapping[str, Sequence[str]] = MappingProxyType({}),
         wanted: bool = True,
         any_name: bool = False,
         in_thought: bool = False,
@@ -115,7 +114,10 @@ class ControlText:
         """Return True if the next piece, like most, can pass unchanged as words, and record it then."""
         if not self._in_plain_words or not text or self._may_call(text):
             return False
-        self._out.last = text[-1]
+        if (last := text[-1]) == " ":
+            self._out.record(text)
+        else:  # most pieces; without a call, as each token comes here
+            self._out.last = last
         return True
 
     @property
@@ -151,7 +153,7 @@ class ControlText:
         beginning. Raises MalformedToolCall.
         """
         begin = pending.lstrip()
-        verdict = self._judge(begin) if begin else "text"
+        verdict = self._judge(begin, at_start=not self._has_begun) if begin else "text"
         if cut and (verdict == "begun" or (verdict == "open" and begin.startswith(_CALL_BEGINS))):
             return
         if verdict == "begun":
@@ -222,7 +224,7 @@ class ControlText:
         start = self._pending.lstrip()
         if not start:
             return bool(self._names)
-        if start[0].isalpha() and self._names and self._read_first_word(start):
+        if (start[0].isalpha() or start[0] in "*_") and self._names and self._read_first_word(start):
             return True
         if start[0] in "{`" and self._names and self._read_unmarked(start, at_start=True):
             return True
@@ -261,7 +263,8 @@ class ControlText:
         return True
 
     def _judge(self, text: str, at_start: bool = False) -> Verdict | Found:
-        return judge(text, Known(self._names, self._any_name, at_start, self._parameters))
+        after_sentence = self._out.ends_sentence
+        return judge(text, Known(self._names, self._any_name, at_start, self._parameters, after_sentence))
 
     def _read_trigger(self) -> bool:
         """Parse a mark, or a call without one, at the front of the pending text."""
@@ -405,11 +408,11 @@ class ControlText:
 
     def _add_calls(self, written: list[WrittenCall]) -> None:
         if self._wanted:
-            calls = (
-                ToolCall(self._new_id(), known_name(name, self._names), arguments)
-                for name, arguments in written
-            )
-            self._out.add(Part(calls=tuple(calls)))
+            self._out.add(Part(calls=tuple(map(self._call, written))))
+
+    def _call(self, written: WrittenCall) -> ToolCall:
+        name = known_name(written[0], self._names)
+        return ToolCall(self._new_id(), name, with_names(written[1], self._parameters.get(name, ())))
 
 
 def _drop(_: str) -> None:

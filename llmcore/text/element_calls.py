@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 _XML_CALL = re.compile(
-    r"<(?:｜DSML｜|antml:|__)?(?:function=|function\s+name=|invoke\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?\s*>"
+    r"<(?:｜DSML｜|antml:|__)?(?:function=|function\s+name=|invoke\s+name=|tool\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?\s*>"
     r"(?P<body>.*?)(?=</(?:｜DSML｜|antml:|__)?(?:function|invoke)>|<(?:｜DSML｜|antml:|__)?(?:function|invoke)\b|\Z)",
     re.DOTALL,
 )

@@ -23,6 +23,7 @@ class SpokenParts:
         self._parts: list[Part] = []
         self.last = ""
         """Last character of the words so far."""
+        self._before_blanks = ""  # last character before the blanks at the end of the words
         self._blank = False  # blank text was seen since the region ended
         self.after_region = False
         """True after a region until the next words: blank text there becomes at most one space."""
@@ -46,8 +47,22 @@ class SpokenParts:
             self._parts.append(Part(text))
         elif text and self.held_words is not None:
             self.held_words.append(text)
-        self.last = text[-1:] or self.last
+        if text:
+            self.record(text)
         return bool(text)
+
+    def record(self, words: str) -> None:
+        """Record words that pass without a change; not empty."""
+        if words[-1] == " ":
+            before = words.rstrip(" ")[-1:]
+            self._before_blanks = before or (self._before_blanks if self.last == " " else self.last)
+        self.last = words[-1]
+
+    @property
+    def ends_sentence(self) -> bool:
+        """True if a sentence may begin after the words so far."""
+        last = self._before_blanks if self.last == " " else self.last
+        return not last or last in ".!?:;…\n"
 
     def add(self, part: Part) -> None:
         """Add a thought or calls."""

@@ -103,14 +103,14 @@ def shown_tools(request: Request) -> frozenset[str]:
     return frozenset((*(tool.name for tool in request.tools), *called))
 
 
-def shown_parameters(request: Request) -> dict[str, frozenset[str]]:
-    """Return the names of the parameters of offered tools, in lower case, where a tool's schema lists all."""
+def shown_parameters(request: Request) -> dict[str, tuple[str, ...]]:
+    """Return the names of the parameters of offered tools, in order, where a tool's schema lists all."""
     listed = {}
     for tool in request.tools:
         schema = tool.parameters or {}
         properties = schema.get("properties")
         if isinstance(properties, dict) and not schema.get("additionalProperties"):
-            listed[tool.name] = frozenset(name.lower() for name in properties)
+            listed[tool.name] = tuple(properties)
     return listed
 
 

@@ -8,12 +8,26 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import lru_cache
 
-from llmcore.text.call_forms import FORMS, Found, Known, Verdict, find_name, read_known
+from llmcore.text.call_forms import FORMS, find_name, read_known
 from llmcore.text.control_marks import TRIGGERS, Region
+from llmcore.text.known_calls import Found, Known, Verdict
+from llmcore.text.line_calls import bracketed_name, yaml_calls
 from llmcore.text.tool_calls import MalformedToolCall
 from llmcore.text.written_calls import WrittenCall, read_calls
 
-_LANGUAGES = ("json", "tool_call", "tool_calls", "tool_code", "python", "py", "javascript", "js", "xml")
+_LANGUAGES = (
+    "json",
+    "tool_call",
+    "tool_calls",
+    "tool_code",
+    "python",
+    "py",
+    "javascript",
+    "js",
+    "xml",
+    "yaml",
+    "yml",
+)
 _PROGRAM = re.compile(r"```[ \t]*(?:tool_code|python|py|javascript|js)\s+(?=\S)")
 _FENCE = re.compile(rf"```[ \t]*(?:{'|'.join(sorted(_LANGUAGES, reverse=True))})?\s*(?=\S)|`(?=[^`])")
 _FENCE_BEGINS = re.compile(r"`{1,3}\Z|```[ \t]*([a-z_]*)\s*\Z")
@@ -69,7 +83,9 @@ def judge(text: str, known: Known) -> Verdict | Found:
         fence = _FENCE.match(text, at)
         if fence is None:
             return "text"
-        at, known = fence.end(), replace(known, at_start=True)
+        at = fence.end()
+        if text.startswith("```"):
+            known = replace(known, at_start=True)
     if at == len(text):
         return "open"
     verdicts = [form(text[at:], known) for begins, form in FORMS if text[at] in begins or not begins]
@@ -101,7 +117,11 @@ def calls_at_end(text: str, names: AbstractSet[str]) -> list[WrittenCall]:
     """Return the calls in text that was begun when the reply ended; none if they cannot be read."""
     if program := _PROGRAM.match(text):
         return _calls_in(text[program.end() :], names)
+    if (name := bracketed_name(text)) in names:
+        return [(name or "", "{}")]
     fence = _FENCE.match(text)
     body = text[fence.end() if fence else 0 :].rstrip("` \n")
+    if calls := yaml_calls(body, names):
+        return calls
     found = find_name(body, names)
     return read_known(body[found[0] :] if isinstance(found, tuple) else body, names)

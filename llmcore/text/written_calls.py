@@ -17,11 +17,21 @@ from llmcore.text.element_calls import elements, glm_calls, scalar, xml_calls
 from llmcore.text.tool_calls import MalformedToolCall
 
 WrittenCall = tuple[str, str]
-"""Name, and arguments as JSON text."""
+"""Name, and arguments as JSON text: a list if some have no names, whose objects have the others."""
 
-NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name")
-ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "params", "kwargs", "action_input")
-OTHER_KEYS = ("type", "id", "tool_call_id", "index")
+NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name", "method")
+ARGUMENT_KEYS = (
+    "arguments",
+    "parameters",
+    "args",
+    "input",
+    "tool_input",
+    "params",
+    "kwargs",
+    "action_input",
+    "tool_args",
+)
+OTHER_KEYS = ("type", "id", "tool_call_id", "index", "jsonrpc", "thought", "thoughts", "reasoning")
 LIST_KEYS = ("tool_calls", "tool_uses", "tool_call", "function_call")
 """Keys of a list of calls, or of the only call."""
 
@@ -30,7 +40,7 @@ _NAMED_JSON = re.compile(
     (?P<name>[\w.\-]+)["']?(?::\d+)?\s*
     (?:\[CALL_ID\][\w-]*\s*)?
     (?:(?:\[ARGS\]|>|\)|<[|｜]tool[▁_]sep[|｜]>|<[|｜]tool_call_argument_begin[|｜]>)\s*)*
-    [:,]?\s*(?:with\s+|code\s*|(?:arguments|action\ input):\s*)?
+    (?:[:,]|[-=]>)?\s*(?:with\s+|code\s*|(?:arguments|action\ input):\s*)?
     (?:(?:```)?(?:json)?\s*)?(?:<\|message\|>\s*)?(?=\{)""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -235,14 +245,15 @@ def _of_expression(node: ast.expr) -> Iterator[WrittenCall]:
         return
     name = ast.unparse(node.func).removesuffix(".call").removeprefix("default_api.")
     arguments: dict[str, Any] = {}
-    for argument in node.args:  # weather({"city": "Rome"})
-        value = _value_of(argument)
-        if not isinstance(value, dict):
-            raise MalformedToolCall(f"an argument without a name: {ast.unparse(node)!r}")
-        arguments |= value
+    given = [_value_of(argument) for argument in node.args]
+    positional = [value for value in given if not isinstance(value, dict)]
+    for value in given:
+        arguments |= value if isinstance(value, dict) else {}  # weather({"city": "Rome"})
     for keyword in node.keywords:
-        arguments[keyword.arg or ""] = _value_of(keyword.value)
-    yield name, json.dumps(arguments, ensure_ascii=False, default=str)
+        value = _value_of(keyword.value)
+        arguments |= {keyword.arg: value} if keyword.arg else value if isinstance(value, dict) else {}
+    written = [*positional, arguments] if positional else arguments
+    yield name, json.dumps(written, ensure_ascii=False, default=str)
 
 
 def _value_of(node: ast.expr) -> Any:

@@ -70,11 +70,21 @@ def _repaired(error: Any) -> Any:
     if kind in _CHOICES:
         return _choice(value, _QUOTED.findall(error["ctx"]["expected"]))
     if kind in _NUMBERS:
-        grouped = _GROUPED.fullmatch(value.strip())
-        return (
-            value.replace(",", "").strip() if grouped else _numbers_by_words().get(value.strip().casefold())
-        )
+        value = _without_unit(value.strip(), str(error["loc"][-1]))
+        grouped = _GROUPED.fullmatch(value)
+        return value.replace(",", "") if grouped else _numbers_by_words().get(value.casefold(), _whole(value))
     return _time(value) if kind in _TIMES else None
+
+
+def _without_unit(value: str, name: str) -> str:
+    """Return a number without a word after it that is the argument's name: "2 nights" for `nights`."""
+    number, _, unit = value.rpartition(" ")
+    own = {part.casefold().removesuffix("s") for part in (name, *name.split("_"))}
+    return number if number and unit.casefold().removesuffix("s") in own else value
+
+
+def _whole(value: str) -> int | None:
+    return int(value) if value.isdecimal() else None
 
 
 def _choice(value: str, allowed: Sequence[str]) -> str | None:

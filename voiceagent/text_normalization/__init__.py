@@ -16,6 +16,7 @@ from functools import cache
 from voiceagent.text_normalization import (
     addresses,
     codes,
+    formulas,
     markup,
     ordinals,
     roman,
@@ -36,16 +37,20 @@ from voiceagent.text_normalization.sentence_ends import GLUED
 from voiceagent.text_normalization.speech_markup import ELLIPSIS, pause_of_ellipsis
 from voiceagent.text_normalization.spoken import UNSPACED_LETTER, Alignment, Spoken
 from voiceagent.text_normalization.times import time_rules
-from voiceagent.text_normalization.units import unit_rules
+from voiceagent.text_normalization.units import unit_name_rules, unit_rules
 
 __all__ = ["Alignment", "normalize"]
 
 _UNSPACED = re.compile(UNSPACED_LETTER)
-_PLAIN = re.compile(r"(?![A-Z]{2,3}\s)[^\W\d_]+(?=[\s,;!?]|$)")
+_PLAIN = re.compile(r"(?![A-Z]{2,3}\s|Rs\s)[^\W\d_]+(?=[\s,;!?]|$)")
 """A word that needs no rule for addresses, codes or money; "USD" and "BA" may begin some."""
 _PUNCTUATION = frozenset(".,?;\"'’“”")
 _ENTITY = re.compile(r"&(?:\#\d{1,6}|[a-z]{2,8});")
 """A character as HTML writes it: "&quot;", "&#39;"."""
+_SECOND_SIDE = re.compile(r"\d[x×]$")
+"""The text before the second number of "9x13 cm"."""
+_ELIDED = re.compile(r"\b(?:[dlDL]|qu|[Dd]all|[Dd]ell|[Nn]ell|[Aa]ll|[Ss]ull|un)$")
+"""French and Italian words before an apostrophe: "l'8 marzo"."""
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 _WORD = re.compile(
     rf"{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER}|[{_SUPERSCRIPTS}])[^\W\d_])+(?:['’][^\W\d_]+)*|\d+"
@@ -82,6 +87,9 @@ def _read(text: str, at: int, language: Language, spoken: Spoken) -> int:
         if (match := rule.pattern.match(text, at)) and (words := rule.read(match, language)) is not None:
             if words.isspace():
                 spoken.add_space()
+            elif words == ",":
+                spoken.add_mark(words, at)
+                spoken.add_space()
             elif words:
                 spoken.add_words(words, at)
             else:
@@ -104,6 +112,9 @@ def _read_mark(text: str, at: int, spoken: Spoken) -> int:
             spoken.add_mark(pause, at)
             spoken.add_space()
         return dots.end()
+    if text[at] in "'’" and _ELIDED.search(text, max(0, at - 8), at) and text[at + 1 : at + 2].isdecimal():
+        spoken.keep(text[at])
+        return at + 1
     if glued := GLUED.match(text, at):
         for mark in glued[0]:
             spoken.add_mark(mark, at)
@@ -122,7 +133,11 @@ def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
             return ()
         return rules.plain_words if _PLAIN.match(text, at) else rules.letters
     if text[at].isalnum() and text[at] not in _SUPERSCRIPTS:
-        return rules.figures[-1:] if inside_word else rules.figures
+        return (
+            rules.figures[-1:]
+            if inside_word and not _SECOND_SIDE.search(text, max(0, at - 2), at)
+            else rules.figures
+        )
     if text[at] in _PUNCTUATION:
         return rules.full_stop if text[at] == "." else ()
     return () if _ENTITY.match(text, at) and not text.startswith("&amp;", at) else rules.others
@@ -143,6 +158,20 @@ class _Rules:
     full_stop: tuple[Rule, ...]
 
 
+def _word_rules(language: Language) -> tuple[Rule, ...]:
+    return (
+        *date_name_rules(language),
+        *abbreviation_rules(language),
+        *streets.NAME_RULES,
+        *WORD_RULES,
+        *unit_name_rules(language),
+        *codes.LETTER_RULES,
+        *(telephone.VERSION_RULES if has_words(language) else ()),
+        *telephone.EXTENSION_RULES,
+        *roman.rules_of(language),
+    )
+
+
 @cache
 def _rules_of(language: Language) -> _Rules:
     figures: tuple[Rule, ...] = ()
@@ -152,22 +181,13 @@ def _rules_of(language: Language) -> _Rules:
         measured = (*ordinals.RULES, *streets.RULES, *money, *unit_rules(language))
         measured = (*measured, *telephone.POINTED_RULES, *quantity_rules(language))
         figures = (*codes.RULES, *time_rules(language), *date_rules(language), *telephone.RULES, *measured)
-    words = (
-        *date_name_rules(language),
-        *abbreviation_rules(language),
-        *streets.NAME_RULES,
-        *WORD_RULES,
-        *codes.LETTER_RULES,
-        *(telephone.VERSION_RULES if has_words(language) else ()),
-        *telephone.EXTENSION_RULES,
-        *roman.rules_of(language),
-    )
-    addressed = (*addresses.RULES, *technical.RULES)
+    addressed = (*addresses.RULES, *telephone.LETTERED_RULES, *technical.RULES)
     signs_first = (
         *speech_markup.RULES,
         *technical.SIGN_RULES,
+        *formulas.SIGN_RULES,
         *signs.KEY_RULES,
-        *signs.POWER_RULES,
+        *formulas.power_rules(language),
         *markup.RULES,
         *telephone.RULES,
         *money,
@@ -178,9 +198,9 @@ def _rules_of(language: Language) -> _Rules:
         return tuple(rule for rule in rules if not rule.languages or language.code in rule.languages)
 
     return _Rules(
-        of_language(words),
+        of_language(words := _word_rules(language)),
         of_language((*addressed, *money, *codes.RULES, *words)),
-        of_language((*addressed, *figures)),
+        of_language((*addressed, *formulas.figure_rules(language), *figures)),
         of_language(signs_first),
         (*technical.DOT_RULES, *(point_rules() if has_words(language) else ())),
     )

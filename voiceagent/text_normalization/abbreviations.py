@@ -45,7 +45,8 @@ def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
                 lambda match, language: _ending(match, names[match[0]], language),
             )
         )
-    return (*rules, *{"en": _ENGLISH, "de": _GERMAN}.get(language.code, ()), *_INITIALS)
+    first = _SPANISH if language.code == "es" else ()
+    return (*first, *rules, *{"en": _ENGLISH, "de": _GERMAN}.get(language.code, ()), *_INITIALS)
 
 
 def _ending(match: re.Match[str], words: str, language: Language) -> str:
@@ -95,11 +96,17 @@ def _initials(match: re.Match[str], language: Language) -> str:
     return f"{letters}." if ends else letters
 
 
+def _read_versus(match: re.Match[str], _: Language) -> str | None:
+    """Read the name of a lawsuit: "Smith v. Jones"."""
+    return "versus" if re.search(r"\b[A-Z][\w.'’]*[ ]$", text_before(match, 24)) else None
+
+
 _ENGLISH = (
     rule(r"(Dr|St)\b(\.?)", _read_doctor),
     rule(rf"({'|'.join(_STREETS)})\b(\.?)", _read_street),
     rule(r"(max|min)\.(?=[ ][a-z])", lambda m, _: _LIMITS[m[0].lower()], flags=re.IGNORECASE),
     rule(r"vs\b", lambda m, _: "versus"),
+    rule(r"v\.(?=[ ][A-Z])", _read_versus),
     rule(r"c\.(?=\ ?1\d{3}\b)", lambda m, _: "circa"),
     rule(r"(?<=degrees\ )[CF]\b", lambda m, _: {"C": "Celsius", "F": "Fahrenheit"}[m[0]]),
     rule(rf"(?:{'|'.join(_TITLES)})\b(?=\ [A-Z][a-z])", lambda m, _: _TITLES[m[0]]),
@@ -110,6 +117,7 @@ _ENGLISH = (
         flags=re.IGNORECASE,
     ),
 )
+_SPANISH = (rule(r"c/(?=\ ?\d{1,2}\ ?(?:h|hs|horas|d|días|semanas)\b)", lambda m, _: "cada "),)
 _INITIALS = (rule(r"(?:[A-Z]\.){2,}(?!\w)", _initials),)
 _GERMAN = (
     rule(r"([A-ZÄÖÜ][\wäöüß-]{1,40}?)str(?:\.|(?=\ \d))(?!\w)", _read_german_street),

@@ -12,7 +12,10 @@ _DOMAINS = (
     "com|org|net|edu|gov|int|io|ai|app|dev|info|co|uk|de|fr|nl|eu|ca|au|ch|es|it|pt|at|be|se|dk|fi|ie|nz|za|jp|br|mx"
     "|tv|ly|biz|travel|store|shop|online|site|tech|cloud|health|hotel|hotels|restaurant|club|blog|xyz|cafe"
 )
-_FILES = "pdf|txt|html|csv|jpe?g|png|gif|docx?|xlsx?|pptx?|zip|mp3|mp4|json|xml|exe"
+_FILES = (
+    "pdf|txt|html|csv|jpe?g|png|gif|docx?|xlsx?|pptx?|zip|mp3|mp4|json|xml|exe"
+    "|py|sh|bat|ya?ml|toml|ini|conf|cfg|sql|css|cpp|log|md"
+)
 _PIECE = re.compile(r"[^\W\d_]+|\d+|.")
 
 

@@ -102,6 +102,25 @@ def _read_letters_and_figures(match: re.Match[str], language: Language) -> str |
     return spell(match[0].replace(" ", ""), language)
 
 
+def _read_section(match: re.Match[str], language: Language) -> str | None:
+    """Read the number of a law or a form before its letters: "401(k)", "501(c)(3)"."""
+    return _spell_place(match[0], language)
+
+
+def _read_form(match: re.Match[str], language: Language) -> str | None:
+    """Read the number of a tax form in two halves: "Form 1099-MISC"."""
+    if not re.search(r"\b[Ff]orms?[ ]$", text_before(match, 8)) and not re.match("1099-", match[0]):
+        return None
+    halves = (number_words(half, language) for half in (match[1][:2], match[1][2:]))
+    return f"{' '.join(filter(None, halves))}{match[2].replace('-', ' ')}"
+
+
+def _read_status(match: re.Match[str], language: Language) -> str | None:
+    """Read the number of an error: "error 404", "HTTP 503"."""
+    named = re.search(r"\b(?:error|http|status)(?: code)?:?[ ]$", text_before(match, 16), re.IGNORECASE)
+    return _spell_place(match[0], language) if named else None
+
+
 def _read_british_postcode(match: re.Match[str], language: Language) -> str:
     """Read "NW1 6XE"."""
     return ", ".join(filter(None, (spell(part, language) for part in match.groups())))
@@ -144,6 +163,13 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         r"\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?(?![\w-])", lambda match, language: spell(match[0], language)
+    ),
+    rule(r"\d{3}(?=\([a-z]{1,3}\))", _read_section, "en"),
+    rule(r"(\d{4})(-[A-Z]{1,5}\b|)(?![\w-]|[.,]\d)", _read_form, "en"),
+    rule(
+        r"[1-5]\d\d(?![^\W_]|[.,:/%-]\w|[%]|[ ](?:ms|s|m|kg|users|times|percent|people)\b)",
+        _read_status,
+        "en",
     ),
     rule(r"\d{3,}+(?:[ -]\d{2,}+){0,8}+(?![^\W_]|%|[.,:/]\d|[ -]\d|-\w)", _read_code),
     rule(r"\d{2}(?:[ -]\d{2,}+){1,8}+(?![^\W_]|%|[.,:/]\d|[ -]\d)", _read_code),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.languages import Language, word_set
-from voiceagent.text_normalization.numbers import in_words
+from voiceagent.text_normalization.numbers import in_words, number_words
 from voiceagent.text_normalization.ordinals import german_ordinal
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
 from voiceagent.text_normalization.times import clock_words
@@ -69,6 +69,8 @@ def _read_numeric_date(match: re.Match[str], language: Language) -> str | None:
 def _says_date(match: re.Match[str], language: Language) -> bool:
     """Return True if the text around "3/5" shows a date, not a fraction."""
     word = word_before(match)
+    if re.match(r"0\d/(?:0[1-9]|[12]\d|3[01])(?!\d)", match[0]):
+        return True  # no fraction begins with a nought
     days = (*language.days, *language.short_days)
     if word in language.before_dates or word.capitalize() in days or word in days:
         return True
@@ -154,6 +156,12 @@ def _read_day_month(match: re.Match[str], language: Language) -> str | None:
     return f"{said}{first} of {month}"
 
 
+def _read_time_signature(match: re.Match[str], language: Language) -> str | None:
+    """Read the beats of music, which look like a date: "in 3/4 time"."""
+    dated = word_before(match) in ("on", "at", "by", "until", "from", "for", "your", "our")
+    return None if dated else f"{number_words(match[1], language)} {number_words(match[2], language)}"
+
+
 def _read_short_month(match: re.Match[str], language: Language) -> str:
     return language.months[_month_number(match[0], language) - 1]
 
@@ -235,8 +243,9 @@ def date_rules(language: Language) -> tuple[Rule, ...]:
         rule(r"((?:19|20)\d\d)/((?:19|20)?\d\d)(?![\d/])", _read_season),
         rule(r"\d{3,4}(?=[ ](?:BC|AD|BCE|CE)\b)", _read_ancient_year, "en"),
         rule(r"(0[1-9]|1[0-2])/([2-4]\d)(?![\d/])", _read_expiry, "en"),
+        rule(r"(\d)/(\d{1,2})(?=[ ](?:time|beat|metre|meter|bars?)\b)", _read_time_signature, "en"),
         rule(
-            rf"(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}})(?:/{year})?(?![\d/])",
+            rf"(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}})(?:/{year})?(?![\d/]|\"[ ][a-z])",
             _read_numeric_date,
         ),
         rule(r"9/11(?![\d/])", lambda match, _: "nine eleven", "en"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.languages import Language
-from voiceagent.text_normalization.rules import Rule, rule
+from voiceagent.text_normalization.rules import Rule, rule, text_before
 
 LINE_START = re.compile(
     r"""
@@ -35,7 +35,22 @@ def _nothing(match: re.Match[str], _: Language) -> str:
     return ""
 
 
+_CITED = r"\[[1-9]\d?(?:(?:,[ ]?|[-–])\d{1,2})*\]"
+_NAMES_A_NUMBER = re.compile(
+    r"\b(?:see|note|notes|in|and|or|of|from|to|item|option|press|ref|reference|step|is|are|number)\s$",
+    re.IGNORECASE,
+)
+
+
+def _citation(match: re.Match[str], _: Language) -> str | None:
+    """Leave out the number of a source at the end of a clause: "the capital [3]."."""
+    return None if _NAMES_A_NUMBER.search(text_before(match, 12)) else ""
+
+
 RULES: tuple[Rule, ...] = (
+    rule(rf"(?<=[\w.,;:!?%)\]\"”]){_CITED}", _nothing),
+    rule(rf"(?<=[\w%)][ ]){_CITED}(?=[.,;:!?\[]|[ ]?$)", _citation),
+    rule(r"【\d{1,3}(?::\d{1,3})?†[^】]{0,60}】", _nothing),
     rule(r"```[\w+-]*", _nothing),
     rule(r"`+ | \*\*+ | __+ | ~~+ | \|+", _nothing),
     rule(r"!?\[(?=[^\]]{0,200}\][(\[])", _nothing),

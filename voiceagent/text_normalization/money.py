@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.agreement import counting_words
+from voiceagent.text_normalization.formulas import closes_formula
 from voiceagent.text_normalization.languages import MONEY_SIGNS, Gender, Language
 from voiceagent.text_normalization.numbers import (
     foreign_amount_pattern,
@@ -13,7 +14,7 @@ from voiceagent.text_normalization.numbers import (
     number_words,
     own_notation,
 )
-from voiceagent.text_normalization.rules import Rule, rule, text_after, word_before
+from voiceagent.text_normalization.rules import CONTEXT_CHARS, Rule, rule, text_after, word_before
 
 _NAMED_BY_A_SUM = re.compile(
     r"[ ](?:bills?|notes?|deposit|fee|charge|credit|refund|gift|voucher|coupon|discount|donation|surcharge"
@@ -29,13 +30,17 @@ def _counted(amount: str, many: str, language: Language, before: str) -> str | N
 
 def _read_money(match: re.Match[str], language: Language) -> str | None:
     currency = language.currencies.get(match.groupdict().get("name") or match["sign"])
-    if currency is None:
+    ends_formula = match[0].endswith("$") and closes_formula(
+        match.string[max(0, match.end() - CONTEXT_CHARS) : match.end() - 1]
+    )
+    if currency is None or ends_formula:
         return None
     scale = match.groupdict().get("scale")
     if scale:
         scale = language.scales.get(scale, scale)
         name = _singular(currency) if _is_attribute(match, language) else currency[1]
-        return f"{number_words(match['amount'], language)} {scale} {name}"
+        words = f"{number_words(match['amount'], language)} {scale} {name}"
+        return words.replace(" de euro", " d'euro") if language.code == "fr" else words
     amount = own_notation(match["amount"], language)
     if _is_attribute(match, language) and not re.search(language.decimal, amount):
         currency = (currency[0], _singular(currency))
@@ -150,7 +155,7 @@ def money_rules(language: Language) -> tuple[Rule, ...]:
             rf"{scale}{gap}(?P<sign_after>{named})(?![\w'’]|{gap}\d)",
             _read_range,
         ),
-        rule(rf"(?P<sign>{named})[ ]?{whole},[-–—]+(?!\d)", _read_dash_for_cents, "de", "nl"),
+        rule(rf"(?P<sign>{named})[ ]?{whole}[.,][-–—]+(?!\w)", _read_dash_for_cents),
         rule(
             r"(?P<whole>\d+)[ ]?(?P<sign>€)(?P<cents>\d\d)(?!\d)",
             _read_sign_between,
@@ -161,7 +166,7 @@ def money_rules(language: Language) -> tuple[Rule, ...]:
             "nl",
         ),
         rule(rf"(?P<sign>{named})[ ]?{amount}{scale}(?:[ ]?(?P<name>{names})(?!\w))?", _read_money),
-        rule(rf"{whole},[-–—]+{gap}(?P<sign>{named})", _read_dash_for_cents, "de"),
+        rule(rf"{whole}[.,][-–—]+{gap}(?P<sign>{named})", _read_dash_for_cents),
         rule(r"([1-9]\d?)p\b", _read_pence, "en"),
         rule(rf"{amount}{scale}{gap}(?P<sign>{named})(?!\d)", _read_money),
     )

@@ -23,6 +23,7 @@ _PREPOSITIONS = word_set(
 _COUNTED_IN_ORDER = (
     "Etage|Stock|Stockwerk|OG|UG|Obergeschoss|Untergeschoss|Klasse|Mal|Mahnung|Rate|Reihe|Gang|Platz|Tag|Woche|"
     "Jh|Jhd|Quartal|Halbjahr|Geburtstag|Stunde|Person|Advent|Weihnachtstag|Weihnachtsfeiertag|Feiertag|Jahrhundert|Liga|"
+    "Sinfonie|Symphonie|Auflage|Staffel|Folge|Spieltag|Spielminute|Weltkrieg|Semester|Lektion|Schritt|Bezirk|Halbzeit|"
     "Termin|Versuch|Runde|Kind|Nacht|Monat|Jahr|Hand|Straße|Kapitel|Teil|Stufe|Spur|Wahl"
 )
 """German nouns after a number with a full stop that make it an ordinal, even without an article."""
@@ -123,6 +124,15 @@ def _read_romance(match: re.Match[str], language: Language) -> str | None:
     return re.sub(r"(primer|tercer)o$", r"\1", words) if shortened else words
 
 
+def _read_french(match: re.Match[str], language: Language) -> str | None:
+    mark = match["mark"].removesuffix("s")
+    if mark in ("re", "ère"):
+        return "première"
+    if mark in ("nd", "nde"):
+        return f"second{mark.removeprefix('nd')}"
+    return in_words(int(match["amount"]), language, "ordinal")
+
+
 def _read_ordinal(match: re.Match[str], language: Language) -> str | None:
     return in_words(int(match["amount"]), language, "ordinal")
 
@@ -130,7 +140,7 @@ def _read_ordinal(match: re.Match[str], language: Language) -> str | None:
 _ITALIAN_ORDERED = "|".join([*find_language("it").months, "piano", "posto", "giorno", "turno", "classe"])
 RULES: tuple[Rule, ...] = (
     rule(r"(?P<amount>\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b", _read_english, "en"),
-    rule(r"(?P<amount>\d{1,3})(?:er|re|e|ème|ère)\b", _read_ordinal, "fr"),
+    rule(r"(?P<amount>\d{1,3})(?P<mark>ers?|res?|es?|èmes?|ères?|nde?s?)\b", _read_french, "fr"),
     rule(r"(?P<amount>\d{1,3})(?:e|de|ste)\b", _read_ordinal, "nl"),
     rule(r"(?P<amount>\d{1,3})\.?(?P<mark>[ºª]|er\b|o\b|a\b|ra\b|ro\b|do\b|da\b)", _read_romance, "es", "pt"),
     rule(r"(?P<amount>\d{1,3})\.?(?P<mark>[ºª])", _read_romance, "it"),

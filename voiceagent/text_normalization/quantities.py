@@ -6,13 +6,18 @@ import re
 from collections.abc import Callable
 
 from voiceagent.text_normalization.agreement import counting_words, noun_gender
-from voiceagent.text_normalization.languages import Language, word_set
+from voiceagent.text_normalization.languages import MONEY_SIGNS, Language, word_set
 from voiceagent.text_normalization.numbers import digit_words, in_words, number_pattern, number_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
 from voiceagent.text_normalization.units import stop_pattern
 
 _SCALES = {"k": "thousand", "K": "thousand", "M": "million", "mn": "million", "bn": "billion"}
 _BY = {"en": "by", "de": "mal", "es": "por", "fr": "sur", "it": "per", "nl": "bij", "pt": "por"}
+_MULTIPLIED = re.compile(
+    rf"[ ]?(?:[{MONEY_SIGNS}]|10(?:\^|[⁰¹²³⁴-⁹⁻])"
+    rf"|[\d.,]+[ ]?(?:mg|mcg|µg|g|kg|cl|dl|ml|mL|l|L|oz|lbs?|IU|[{MONEY_SIGNS}])(?!\w))"
+)
+"""An amount after "2 x" that has no sides: "2 x 500 mg", "3.1 × 10^8"."""
 _LENGTH_BEFORE = re.compile(r"\d(?:[ ]?(?:[cmk]?m|ft|in\.?)|['’′\"″])[ ]$")
 _SMALL_PARTS = frozenset([16, 32, 64, 100, 1000])
 """Denominators above ten that are no day of a month."""
@@ -149,7 +154,7 @@ def _with_unit(
         words = read(match, language)
         if not words or not match["unit"]:
             return words
-        unit = language.units[match["unit"]]
+        unit = language.units["in." if match["unit"] == '"' else match["unit"]]
         return f"{words} {unit.many if match['whole'] else unit.one}"
 
     return read_with_unit
@@ -169,10 +174,27 @@ def _read_out_of(match: re.Match[str], language: Language) -> str:
 
 
 def _read_times(match: re.Match[str], language: Language) -> str | None:
+    """Read "10x" as "ten times"; in an equation the letter is an unknown."""
+    if re.match(r"[ ]?[-+−=^*/)²]", text_after(match, 2)) or re.search(
+        r"[-+−=(*][ ]?$", text_before(match, 2)
+    ):
+        return None
     if language.code == "de":
         return f"{'ein' if match[1] == '1' else number_words(match[1], language)}mal"
     one, many = {"en": ("time", "times"), "es": ("vez", "veces")}[language.code]
     return f"{counting_words(match[1], language, 'f')} {one if match[1] == '1' else many}"
+
+
+def _read_ages(match: re.Match[str], language: Language) -> str | None:
+    """Read "under-12s"."""
+    if not re.search(r"\b(?:under|over)-$", text_before(match, 8)):
+        return None
+    words = number_words(match[1], language) or ""
+    return (
+        f"{words.removesuffix('y')}ies"
+        if words.endswith("y")
+        else f"{words}{'es' if words[-1:] == 'x' else 's'}"
+    )
 
 
 def _read_around_the_clock(match: re.Match[str], language: Language) -> str:
@@ -192,7 +214,8 @@ def _read_german_group(match: re.Match[str], language: Language) -> str:
 
 
 def _read_by(match: re.Match[str], language: Language) -> str:
-    multiplies = "=" in text_after(match, 16)
+    after = text_after(match, 24)
+    multiplies = "=" in after or _MULTIPLIED.match(after)
     by = language.signs["×"] if multiplies else _BY[language.code]
     return f"{number_words(match[1], language)} {by}"
 
@@ -239,10 +262,11 @@ def quantity_rules(language: Language) -> tuple[Rule, ...]:
     """Return the rules for numbers in words; the rule for plain numbers is the last."""
     amount = rf"(?P<amount>{number_pattern(language)})"
     symbols = sorted(language.units, key=len, reverse=True)
+    inch = r"\"(?=[ ][a-z])|" if "in." in language.units else ""
     fraction = (
         r"(?P<whole>\d+[ -](?=\d{1,2}/)|\d+[ ]?(?=[½⅓⅔¼¾⅛]))?"
         r"(?P<part>(?<!/)\d{1,2}/\d{1,4}(?![\d/]|[ ]?=)|[½⅓⅔¼¾⅛])"
-        rf"(?:[ ]?(?P<unit>{'|'.join(re.escape(symbol) for symbol in symbols) or '(?!)'})(?![\w'’])"
+        rf"(?:[ ]?(?P<unit>{inch}{'|'.join(re.escape(symbol) for symbol in symbols) or '(?!)'})(?![\w'’])"
         rf"{stop_pattern(language)})?"
     )
     rating = rf"(\d{language.decimal}\d)/(\d{{1,2}})(?![\d/])"
@@ -255,7 +279,8 @@ def quantity_rules(language: Language) -> tuple[Rule, ...]:
         *(rule(rating, _read_out_of, code) for code in _OUT_OF),
         *(rule(r"(\d{1,4}(?:[.,]\d{1,2})?)[ ]?[x×](?=[ ]?\d)", _read_by, code) for code in _BY),
         rule(r"(\d{2,3})/(\d{2,3})(?![\d/])(?P<unit>[ ]?mmHg\b)?", _read_over, "en", "de", "es"),
-        rule(r"(\d{1,2})[ ]?x\b(?![ ]?\d)", _read_times, "en", "de", "es"),
+        rule(rf"(\d{{1,3}}(?:{language.decimal}\d)?)[ ]?x\b(?![ ]?\d)", _read_times, "en", "de", "es"),
+        rule(r"(\d{1,2})s\b", _read_ages, "en"),
         rule(r"(?P<year>(?:1[1-9]|20)?[2-9]0)(?P<ending>ern?)\b", _read_german_decade, "de"),
         rule(r"(\d{1,2})er\b", _read_german_group, "de"),
         rule(fraction, _with_unit(_read_english_fraction), "en"),

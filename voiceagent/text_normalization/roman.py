@@ -9,9 +9,13 @@ from voiceagent.text_normalization.numbers import in_words
 from voiceagent.text_normalization.ordinals import german_ordinal
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 
-_VALUES = {"X": 10, "V": 5, "I": 1}
-_NUMERAL = r"(?:X{1,3}(?:IX|IV|V?I{0,3})|IX|IV|VI{0,3}|I{1,3})"
-"""Numerals to 39. With L, C, D and M more words look like numerals than there are numerals."""
+_VALUES = {"L": 50, "X": 10, "V": 5, "I": 1}
+_NUMERAL = r"(?:(?:XL|L(?=[XVI])X{0,3}|X{1,3})(?:IX|IV|V?I{0,3})|IX|IV|VI{0,3}|I{1,3})"
+"""Numerals to 89. With C, D and M more words look like numerals than there are numerals."""
+_FEW = 39
+"""The largest numeral that any capitalized name may have before it; "XL" and "LX" are more often letters."""
+_EARLIER = re.compile(rf"[ ]{_NUMERAL}(?:[ ]?[-–—][ ]?|,?[ ](?:and|or|to|und|bis|oder|y|et|e|en)[ ]|,[ ])$")
+"""The numeral before this one: "Acts II–IV", "Chapters II and IV"."""
 
 
 def value_of(numeral: str) -> int:
@@ -21,7 +25,10 @@ def value_of(numeral: str) -> int:
 
 
 def _read_numeral(match: re.Match[str], language: Language) -> str | None:
-    before = re.search(r"([^\W\d_]+)[ ]$", text_before(match, 24))
+    preceding = text_before(match, 32)
+    if earlier := _EARLIER.search(preceding):
+        preceding = f"{preceding[: earlier.start()]} "
+    before = re.search(r"([^\W\d_]+)[ ]$", preceding)
     word, number = (before[1] if before else ""), value_of(match["numeral"])
     names = language.roman
     if word in names.rulers:
@@ -29,7 +36,10 @@ def _read_numeral(match: re.Match[str], language: Language) -> str | None:
     following = re.match(r"[ ](\w+)", text_after(match, 16))
     if (following and following[1] in names.ordered) or match["mark"]:
         return _century_words(number, following[1] if following else "", text_before(match), language)
-    if word.lower() in names.counted or (len(match["numeral"]) > 1 and word[:1].isupper()):
+    if number > _FEW and match["numeral"] in ("XL", "LX"):
+        return None
+    named = len(match["numeral"]) > 1 and word[:1].isupper() and number <= _FEW
+    if named or word.lower() in names.counted or word.lower().removesuffix("s") in names.counted:
         return in_words(number, language)
     return None
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from voiceagent.text_normalization.languages import Language
 
 Read = Callable[[re.Match[str], Language], str | None]
-"""Function that returns the words for a match: "" is silence, " " separates words, None rejects the match."""
+"""Function that returns the words for a match: "" is silence, " " separates words, "," is a pause, None
+rejects the match.
+"""
 CONTEXT_CHARS = 100
 """Characters around a match that a rule may read. The bound keeps the run time linear in the text."""
 _LAST_WORD = re.compile(r"(?P<word>[^\W_]+)[^\w]*$")

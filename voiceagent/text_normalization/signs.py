@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.languages import MONEY_SIGNS, Language, word_set
-from voiceagent.text_normalization.numbers import number_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
 
 
@@ -23,6 +22,8 @@ def _read_colon(match: re.Match[str], language: Language) -> str | None:
 def _read_range(match: re.Match[str], language: Language) -> str | None:
     """Read a dash between possible ends of a range; before "=" it is a minus."""
     before = text_before(match, 12)
+    if _POWER_BEFORE.search(before):
+        return language.signs.get("−")
     spaced = before.endswith(" ")
     if spaced != match[0].endswith(" ") or not _RANGE_START.search(before):
         return None
@@ -45,21 +46,45 @@ def _read_minus(_: re.Match[str], language: Language) -> str | None:
     return language.signs.get("−")
 
 
+def _read_grade(match: re.Match[str], language: Language) -> str | None:
+    """Read the minus of a mark or a blood type: "a B- in math"."""
+    return language.signs.get("−") if _GRADE.search(text_before(match, 24)) else None
+
+
+def _read_pause(match: re.Match[str], _: Language) -> str | None:
+    """Read a sign between two things as a pause: "Settings > Network", "375 °F / 190 °C"."""
+    return "," if re.search(r"[\w%°)\]\"'*`][ ]$", text_before(match, 2)) else None
+
+
+def _read_parenthesis(match: re.Match[str], _: Language) -> str | None:
+    """Read a parenthesis between two amounts as a pause: "120 km/h (75 mph)"."""
+    return "," if _AMOUNT_BEFORE.search(text_before(match, 16)) else None
+
+
 def _read_slash(match: re.Match[str], language: Language) -> str | None:
     """Read a slash after an amount: "per hour"; a division before "="."""
     before, unit = text_before(match, 16), language.units.get(match["unit"])
+    if not unit and match["unit"][0].isupper() and language.code == "en":
+        return None  # "Hi 72/Lo 55"
     after_unit = _AFTER_UNIT.search(before) and (unit or match["unit"] in _PERIODS)
     if not (_AFTER_AMOUNT.search(before) or after_unit):
         return None
-    return f"{_PER[language.code]} {unit.one if unit else match['unit']}"
+    return _per(unit.one if unit else match["unit"], language)
+
+
+def _per(unit: str, language: Language) -> str:
+    """Return "per hour" and the like."""
+    if language.code == "it":
+        return _ITALIAN_PER.get(unit, f"al {unit}")
+    return f"{_PER[language.code]} {unit}"
 
 
 def _read_alternatives(match: re.Match[str], language: Language) -> str | None:
     """Read a slash between pronouns, articles and the like: "he or she", "und oder"."""
-    before = _WORD_BEFORE.search(text_before(match, 24))
+    before = _CHAIN_BEFORE.search(text_before(match, 24))
     if before is None:
         return None
-    first, second = before[0].casefold(), match["second"].casefold()
+    first, second = before[1].casefold(), match["second"].casefold()
     conjunction, either, words = _ALTERNATIVES[language.code]
     if (first, second) == (conjunction, either):
         return " "
@@ -76,19 +101,8 @@ def _read_pair(match: re.Match[str], language: Language) -> str | None:
     return None if known else " "
 
 
-def _read_formula_end(match: re.Match[str], _: Language) -> str | None:
-    return "" if _FORMULA.search(text_before(match, 80)) else None
-
-
 def _read_division(match: re.Match[str], language: Language) -> str | None:
     return language.signs.get("÷") if _RESULT.match(text_after(match, 16)) else None
-
-
-def _read_power(match: re.Match[str], language: Language) -> str | None:
-    exponent = match["exponent"].translate(_SUPERSCRIPTS)
-    squared, cubed, power = _POWERS[language.code]
-    words = {"2": squared, "3": cubed}.get(exponent)
-    return words or f"{power} {number_words(exponent.lstrip('-'), language)}"
 
 
 _BETWEEN = {
@@ -97,6 +111,14 @@ _BETWEEN = {
 }  # fmt: skip
 """The word before a range that begins with "between", and the word between its ends."""
 _RESULT = re.compile(r"[ ]?\d[\d.,]*[ ]?=")
+_POWER_BEFORE = re.compile(r"(?:\^\{?\d+\}?|[²³])[ ]?$")
+_AMOUNT_BEFORE = re.compile(r"\d\S{0,4}(?:[ ]\S{1,5})?[ ]$")
+_GRADE = re.compile(
+    r"\b(?:(?:grade|grades|graded|rating|rated|type|an?|got|gets|of|blood)[ ](?:[A-F]|AB|O)"
+    r"|(?:[A-DF]|AB|O)[+-](?:,|,? (?:and|or|to))[ ](?:[A-DF]|AB|O))$",
+    re.IGNORECASE,
+)
+"""A mark of a school or a blood type, up to its sign."""
 _AFTER_AMOUNT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?$")
 _AFTER_UNIT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?[^\W\d_]{{1,6}}[²³]?$")
 _PERIODS = word_set(
@@ -107,7 +129,11 @@ _PERIODS = word_set(
     "dia noite mês ano"
 )
 _ALTERNATIVES = {
-    "en": ("and", "or", word_set("he she him her his hers they them their yes no mr mrs ms true false")),
+    "en": (
+        "and",
+        "or",
+        word_set("he she him her his hers they them their yes no y n mr mrs ms true false maybe"),
+    ),
     "de": (
         "und",
         "oder",
@@ -121,17 +147,9 @@ _ALTERNATIVES = {
 }
 """The words for "and" and "or", and words between which a slash means "or"."""
 _WORD_BEFORE = re.compile(r"(?<![\w/.@-])[^\W\d_]+$")
-_FORMULA = re.compile(r"\$(?=[^$]*[\\^=])[A-Za-z\\(][^$\n]*$")
-"""The beginning of a formula in the marks of TeX, up to its end."""
+_CHAIN_BEFORE = re.compile(r"(?<![\w/.@-])(?:[^\W\d_]+/){0,3}([^\W\d_]+)$")
 _RATIO = {"de": "zu", "fr": "contre", "nl": "op"}
 """Words for ":" between numbers, where it is not the word for a range."""
-_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
-_POWERS = {
-    "en": ("squared", "cubed", "to the power of"), "de": ("Quadrat", "hoch drei", "hoch"),
-    "es": ("al cuadrado", "al cubo", "elevado a"), "fr": ("au carré", "au cube", "puissance"),
-    "it": ("al quadrato", "al cubo", "alla potenza di"), "nl": ("kwadraat", "tot de derde", "tot de macht"),
-    "pt": ("ao quadrado", "ao cubo", "elevado a"),
-}  # fmt: skip
 _MONEY = f"[{MONEY_SIGNS}]"
 _KEYS = {
     "en": {"*": "star", "#": "pound"}, "de": {"*": "Stern", "#": "Raute"},
@@ -159,6 +177,10 @@ _BEFORE_KEYS = frozenset(
         "then",
     ]
 )
+_ITALIAN_PER = {
+    "notte": "a notte", "persona": "a persona", "settimana": "alla settimana", "ora": "all'ora",
+    "anno": "all'anno", "camera": "a camera",
+}  # fmt: skip
 _PER = {"en": "per", "de": "pro", "es": "por", "fr": "par", "it": "al", "nl": "per", "pt": "por"}
 RANGE_START = (
     rf"(?:[\d%°{MONEY_SIGNS}]|\d\.|\d(?:st|nd|rd|th)|\d\s?[apAP]\.?\s?[mM]\.?"
@@ -169,16 +191,17 @@ _RANGE_START = re.compile(RANGE_START + "$")
 RULES: tuple[Rule, ...] = (
     rule(rf"[-–—][ ]?(?={_MONEY}?\d|[A-Z][a-zä]{{2,9}}\.?[ ]\d)", _read_range),
     rule(rf"(?<![\w.)\]%])[-−](?={_MONEY}?\d)", _read_minus),
+    rule(r"(?<=UTC|GMT)[-−–](?=\d)", _read_minus),
+    rule(r"-(?=[,.;:!?)]|$|[ ][a-z])", _read_grade, "en"),
     rule(r"(?<=\d):(?=\d)", _read_colon),
-    *(
-        rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w/@-]|\.\w))", _read_alternatives, code)
-        for code in _ALTERNATIVES
-    ),
+    rule(r"(?<=[IVX])[-–—](?=[IVX]{1,5}\b)", lambda _, language: language.signs.get("–")),
+    *(rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w@-]|\.\w))", _read_alternatives, code) for code in _ALTERNATIVES),
     *(rule(r"[ ]?/[ ]?(?P<unit>[^\W\d_]+)", _read_slash, code) for code in _PER),
     rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w/@-]|\.\w))", _read_pair),
-    rule(r"\$(?=(?:[A-Za-z(][^$\n]{0,80}?[\\^=]|\\[a-z(])[^$\n]{0,80}\$)", lambda match, _: ""),
-    rule(r"\$(?!\w)", _read_formula_end),
     rule(r"(?<=[\d ])/(?=[ ]?\d)", _read_division),
+    rule(r"(?<=[ ])[/>›](?=[ ][\w\"'*`-])", _read_pause),
+    rule(r"(?<=°[CF])/(?=-?\d)|(?<=\d)/(?=[A-Z][a-z]+[ ]\d)", lambda match, _: ","),
+    rule(r"(?<=[ ])\((?=[~≈<>±−$€£¥+-]?\d)", _read_parenthesis),
     rule(r"(?:->|=>|-->)", lambda match, language: language.signs.get("→", " ")),
     rule(r"(?<=\d[hj])/(?=\d)", lambda match, _: "sur", "fr"),
     rule(r">=", lambda match, language: language.signs.get("≥")),
@@ -191,11 +214,6 @@ RULES: tuple[Rule, ...] = (
         _read_sign,
     ),
 )
-POWER_RULES: tuple[Rule, ...] = tuple(
-    rule(r"(?:(?<=[\w)])\^(?=-?\d))?(?P<exponent>[⁻⁰¹²³⁴-⁹]+|(?<=\^)-?\d+(?![\w^]))", _read_power, code)
-    for code in _POWERS
-)
-"""Rules for exponents: "5²", "x^2"."""
 KEY_RULES: tuple[Rule, ...] = (
     rule(r"([*\#])(?=-?[Tt]aste)-?", lambda match, language: _KEYS[language.code][match[1]], "de"),
     rule(r"[*\#](?=\d{2,3}\b|[ ,.;!?]|$)", _read_key, "en", "de", "es"),

@@ -86,6 +86,10 @@ class Spoken:
             self._was_rewritten = self._was_rewritten or character in WORD_SEPARATORS
         self.add_silence(at)
 
+    def keep(self, mark: str) -> None:
+        """Add a mark that joins the words around it, as the apostrophe of "l'otto"."""
+        self._append(mark)
+
     def _begin_piece(self, at: int, separate: bool) -> None:
         """Begin a spoken piece. separate: separated from the letters before it."""
         if self._space:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from voiceagent.text_normalization.code_labels import label_of
 from voiceagent.text_normalization.dates import year_words
 from voiceagent.text_normalization.languages import Language
 from voiceagent.text_normalization.numbers import digit_words, number_words
@@ -25,11 +26,6 @@ _PASSWORD = re.compile(
     r"\b(?:pass(?:word|code|wort|e)|kennwort|contraseña|wachtwoord|senha)\b[^.!?]{0,24}$", re.IGNORECASE
 )
 _SIGNS = r"!?*$\#%&@+=^"
-_OVER = {"en": "over", "de": "durch", "es": "sobre", "fr": "sur", "it": "su", "nl": "over", "pt": "sobre"}
-_TEX_SIGNS = {
-    "times": "×", "cdot": "×", "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "neq": "≠", "pm": "±",
-    "div": "÷", "approx": "≈", "infty": "∞", "pi": "π", "to": "→",
-}  # fmt: skip
 
 
 def _read_path(match: re.Match[str], language: Language) -> str | None:
@@ -46,6 +42,27 @@ def _read_piece(piece: str, language: Language) -> str:
         words = number_words(piece, language) if len(piece) < 3 else digit_words(piece, language)
         return words or piece
     return piece if piece.isalpha() else "tilde" if piece == "~" else language.signs.get(piece, "")
+
+
+def _read_hexadecimal(match: re.Match[str], language: Language) -> str:
+    """Read the figures and letters of an address or a hash one by one; a colon between pairs is a pause."""
+    words = [
+        digit_words(each, language) or each if each.isdecimal() else "," if each == ":" else each.upper()
+        for each in match[0]
+    ]
+    return " ".join(words).replace(" ,", ",")
+
+
+def _read_aircraft(match: re.Match[str], language: Language) -> str | None:
+    """Read "A380" as people do: "A three eighty"."""
+    if label_of(text_before(match), "", language) in ("code", "reference"):
+        return None
+    variant = f" {number_words(match[2][1:], language)}" if match[2] else ""
+    if language.code != "en":
+        return f"A {number_words(match[1], language)}{variant}"
+    rest = number_words(match[1][1:], language) or ""
+    rest = f"{rest.removesuffix('y')}ies" if match[3] else rest
+    return f"A {number_words(match[1][0], language)} {rest}{variant}"
 
 
 def _read_ipv6(match: re.Match[str], language: Language) -> str:
@@ -70,24 +87,6 @@ def _read_password(match: re.Match[str], language: Language) -> str | None:
     return " ".join(filter(None, words))
 
 
-def _read_fraction(match: re.Match[str], language: Language) -> str:
-    over = _OVER.get(language.code, "/")
-    return f"{_read_term(match[1], language)} {over} {_read_term(match[2], language)}"
-
-
-def _read_root(match: re.Match[str], language: Language) -> str:
-    return f"{language.signs.get('√', '√')} {_read_term(match[1], language)}"
-
-
-def _read_term(text: str, language: Language) -> str:
-    """Return a short term of a formula in words."""
-    return " ".join(filter(None, (_read_piece(piece, language) for piece in _PIECE.findall(text))))
-
-
-def _read_tex_sign(match: re.Match[str], language: Language) -> str | None:
-    return language.signs.get(_TEX_SIGNS[match[1]])
-
-
 def _read_fiscal_year(match: re.Match[str], language: Language) -> str:
     year = match[1]
     return f"fiscal year {year_words(int(year), language) if len(year) > 2 else number_words(year, language)}"
@@ -101,6 +100,12 @@ RULES: tuple[Rule, ...] = (
         r"(?:::?[\da-fA-F]{1,4}){1,7}(?![\w:])",
         _read_ipv6,
     ),
+    rule(r"[\da-fA-F]{2}(?::[\da-fA-F]{2}){5}(?![\w:])", _read_hexadecimal),
+    rule(
+        r"(?=[\da-f]{0,39}\d[a-f])(?=[\da-f]{0,39}[a-f]\d)(?=[\da-f]{0,39}\d[\da-f]{0,39}\d)[\da-f]{7,40}(?!\w)",
+        _read_hexadecimal,
+    ),
+    rule(r"A(3[0-8]0)(?:(-\d{3})|(s))?(?=neo\b|ceo\b|(?!\w)(?!-))", _read_aircraft),
     rule(
         rf"(?=[^\s\d]{{0,40}}\d)(?=[\w-]{{1,40}}[{_SIGNS}][\w{_SIGNS}])[\w{_SIGNS}-]{{1,40}}[^\W_]",
         _read_password,
@@ -109,12 +114,10 @@ RULES: tuple[Rule, ...] = (
 """Rules for what begins with a letter or a figure."""
 SIGN_RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w/.<])~?(?:/[\w.-]*\w){2,12}(?![\w/])(?<=[A-Za-z\d])", _read_path),
-    rule(r"\\[dt]?frac\{([\w ]{1,24})\}\{([\w ]{1,24})\}", _read_fraction),
-    rule(r"\\sqrt\{([\w ]{1,24})\}", _read_root),
-    rule(rf"\\({'|'.join(sorted(_TEX_SIGNS, key=len, reverse=True))})(?![A-Za-z])", _read_tex_sign),
 )
 """Rules for what begins with another sign."""
 DOT_RULES: tuple[Rule, ...] = (
+    rule(r"(?<![\w.])(?:\.{1,2}/)+[\w.-]*\w(?:/[\w.-]*\w){0,12}", _read_path),
     rule(r"(?<![\w.])\.(?=(?:NET|Net)\b)", lambda _, language: language.signs.get(".")),
 )
 """Rules for what begins with a full stop."""

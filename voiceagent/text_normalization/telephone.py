@@ -36,7 +36,41 @@ def _read_version(match: re.Match[str], language: Language) -> str | None:
     return f"{match['v']} {words}" if match["v"] else words
 
 
+def _read_letters_of_keys(match: re.Match[str], language: Language) -> str:
+    """Read "1-800-FLOWERS": its letters stand for keys."""
+    prefix = [digit_words("1", language)] if match["long"] else []
+    tens = (
+        number_words(match["area"], language)
+        if match["area"].endswith("00")
+        else digit_words(match["area"], language)
+    )
+    rest = [digit_words(part, language) if part.isdecimal() else part for part in match["rest"].split("-")]
+    return ", ".join(filter(None, [*prefix, tens, *rest]))
+
+
+def _read_short_version(match: re.Match[str], language: Language) -> str | None:
+    """Read "Python 3.12" as three point twelve."""
+    if not _VERSIONED.search(text_before(match, 24)):
+        return None
+    return f"{number_words(match[1], language)} {language.point} {number_words(match[2], language)}"
+
+
+_VERSIONED = re.compile(
+    r"\b(?:[Vv]ersions?|[Rr]elease|Python|Node(?:\.js)?|Java|PHP|Ruby|Rust|Go|Kubernetes|Django|Rails|PyTorch|TensorFlow"
+    r"|CUDA|PostgreSQL|macOS|iOS|Android|Chrome|Firefox|Kotlin|Swift|TypeScript|Linux|kernel)[ ]$"
+)
+"""Names before a version."""
+LETTERED_RULES: tuple[Rule, ...] = (
+    rule(
+        r"(?P<long>1[ -])?(?P<area>8(?:00|33|44|55|66|77|88))-"
+        r"(?P<rest>(?:\d{1,4}-)?[A-Z]{3,}(?:-?[A-Z\d]{1,8})*)\b",
+        _read_letters_of_keys,
+        "en",
+    ),
+)
+"""Rules for numbers with letters."""
 RULES: tuple[Rule, ...] = (
+    rule(r"(\d{1,3})\.([1-9]\d)(?![\d.]\d|\d)", _read_short_version, "en"),
     rule(r"\+\d{1,3}(?:(?:[ .-]|[ ]?/[ ]?)?\(?\d{1,4}+\)?){2,7}+(?!\d)", _read_telephone),
     rule(r"(?:\d{1,2}[ .-])?(?:\(\d{3}\)[ ]?|\d{3}[ .-])\d{3}[ .-]\d{4}(?!\d)", _read_telephone),
     rule(r"\d{3}-\d{4}(?![\d-])", _read_telephone),

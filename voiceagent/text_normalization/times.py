@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from voiceagent.text_normalization.agreement import counting_words
 from voiceagent.text_normalization.languages import MONEY_SIGNS, Language
-from voiceagent.text_normalization.numbers import in_words
+from voiceagent.text_normalization.numbers import in_words, number_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 from voiceagent.text_normalization.sentence_ends import ends_after_abbreviation
 
@@ -34,6 +34,12 @@ def clock_words(hour: int, minute: int, language: Language) -> str | None:
 
 def _hour_words(hour: int, language: Language) -> str | None:
     return counting_words(str(hour), language, "n" if language.code == "de" else "f", "")
+
+
+def _read_short_hours(match: re.Match[str], language: Language) -> str:
+    """Read "8a-5p"."""
+    start, end = (f"{number_words(match[at], language)} {match[at + 1].upper()}M" for at in (1, 3))
+    return f"{start} {language.signs['–']} {end}"
 
 
 def _read_time(match: re.Match[str], language: Language) -> str | None:
@@ -149,6 +155,7 @@ _HALF = r"(?P<half>[ap]\.[ ]?m\.|[ap]m\b|A\.M\.|P\.M\.|AM\b|PM\b)"
 
 _ENGLISH = (
     rule(rf"{_TIME}(?:[ \u202f]?{_HALF}|(?P<half_letter>[ap])\b)?", _read_english_time),
+    rule(r"(1[0-2]|[1-9])([ap])[ ]?[-–][ ]?(1[0-2]|[1-9])([ap])\b", _read_short_hours),
     rule(r"(?P<hour>[01]\d|2[0-4])(?P<minute>[0-5]\d)(?=[ ](?:hours|hrs)\b)", _read_military),
     # "7.30pm" and "7.30 to 8pm", as the British write them
     rule(rf"{_DOTTED}[ \u202f]?{_HALF}", _read_english_time),

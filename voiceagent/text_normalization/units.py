@@ -11,8 +11,17 @@ from voiceagent.text_normalization.rules import Rule, rule, text_after, text_bef
 
 _MINUTES_FOLLOW_HOURS = re.compile(r"\d\s?(?:h|hrs?|d|hours?|Std\.?|Stunden?|horas?),?\s?$")
 _SECONDS_FOLLOW = re.compile(r"\s?\d{1,2}\s?s(?:ec)?\b")
+_CLEAR_SYMBOLS = frozenset(["mph", "kWh", "kHz", "MHz", "GHz", "Mbps", "Gbps", "mmHg"])
+"""Symbols of units that are no words and no names."""
+_MAX_INCHES = 11
+"""The most inches beside feet; 3'45" are minutes and seconds."""
 _MEASURES = re.compile(r"[ ](?:x|by|long|wide|tall|deep|high|thick|across)\b")
 """Words after a length."""
+_DESCRIBED = re.compile(
+    r"[ ](?!(?:x|by|long|wide|tall|deep|high|thick|across|apart|and|or|to|in|of|is|are|was|from|above|below"
+    r"|each|at|for|on|but|with|per|off|than|so|if|up|too|square|longer|wider|taller|shorter)\b)[a-z]"
+)
+"""A noun after an inch mark: "a 27" monitor"."""
 _BY_BEFORE = re.compile(r"\d['’′\"″]?[ ]?(?:x|×|by)[ ]$")
 _TEMPERATURES = re.compile(
     r"\b(?:weather|temperatures?|degrees|outside|warm|cold|cool|hot|sunny|rainy|cloudy|windy|forecast|fever|oven"
@@ -23,6 +32,8 @@ _TEMPERATURES = re.compile(
 
 def _read_unit(match: re.Match[str], language: Language) -> str | None:
     symbol = match["unit"]
+    if symbol == "s" and re.search(r"\b(?:under|over)-$", text_before(match, 8)):
+        return None  # "under-12s"
     if symbol == "d" and not re.match(r"\s?\d{1,2}\s?h", text_after(match, 6)):
         return None
     minutes = symbol == "m" and (
@@ -40,7 +51,7 @@ def _read_inches(match: re.Match[str], language: Language) -> str | None:
     if len(re.findall(r'(?<!\d)"', text_before(match))) % 2:
         return None
     unit = language.units["in."]
-    if word_before(match) in ("a", "an"):
+    if word_before(match) in ("a", "an") or _DESCRIBED.match(text_after(match, 16)):
         return f"{number_words(match['amount'], language)} {unit.one}"
     return _amount_of(match["amount"], unit, match, language)
 
@@ -84,6 +95,12 @@ def is_about_temperature(match: re.Match[str]) -> bool:
 
 
 def _read_feet(match: re.Match[str], language: Language) -> str:
+    if int(match[2]) > _MAX_INCHES:
+        minutes, seconds = (
+            _amount_of(match[at], language.units[unit], match, language)
+            for at, unit in ((1, "min"), (2, "s"))
+        )
+        return f"{minutes} {seconds}"
     return f"{number_words(match[1], language)} foot {number_words(match[2], language)}"
 
 
@@ -99,6 +116,15 @@ def stop_pattern(language: Language) -> str:
     return rf"(?:\.(?=[,;:]|[ ][{following}]))?"
 
 
+def unit_name_rules(language: Language) -> tuple[Rule, ...]:
+    """Return the rules for units without a number, as in "in km/h"; short symbols may be other words."""
+    alone = [re.escape(unit) for unit in language.units if "/" in unit or unit in _CLEAR_SYMBOLS]
+    if not alone:
+        return ()
+    pattern = "|".join(sorted(alone, key=len, reverse=True))
+    return (rule(rf"(?:{pattern})(?![\w/'’])", lambda match, language: language.units[match[0]].many),)
+
+
 def unit_rules(language: Language) -> tuple[Rule, ...]:
     """Return the rules for numbers with units; none if the language has no names of units."""
     if not language.units:
@@ -107,11 +133,15 @@ def unit_rules(language: Language) -> tuple[Rule, ...]:
     symbols = sorted(language.units, key=len, reverse=True)
     units = "|".join(re.escape(symbol) for symbol in symbols)
     return (
-        rule(r"(\d)(?:['’′][ ]?|[ ]?ft\.?[ ])(\d{1,2})(?:[\"″]|[ ]?in\b)", _read_feet, "en"),
+        rule(r"(\d{1,2})(?:['’′][ ]?|[ ]?ft\.?[ ])(\d{1,2})(?:[\"″]|[ ]?in\b)", _read_feet, "en"),
         rule(rf'{amount}"(?!\w)', _read_inches, "en"),
         rule(rf"{amount}['’′](?![\w'’])", _read_feet_alone, "en"),
         rule(rf"{amount}[ ]?(?P<scale>[CF])(?![\w'’-])", _read_temperature, "en"),
-        rule(rf"{amount}[ ]in(?={_MEASURES.pattern})", _read_inches_before_their_measure, "en"),
+        rule(
+            rf"{amount}[ ]in(?={_MEASURES.pattern}|[ ](?:paper|pipe|screen|frame|board)s?\b)",
+            _read_inches_before_their_measure,
+            "en",
+        ),
         rule(r"(?P<hours>\d{1,2})h[ ]?(?P<minutes>[0-5]\d)(?:m|min)?\b(?![:.]\d)", _read_hours_and_minutes),
         rule(
             rf"{amount}(?P<gap>[ \u00a0\u202f-]?)(?P<unit>{units})(?![\w'’]){stop_pattern(language)}",

@@ -48,6 +48,7 @@ def whole(**message: Any) -> dict[str, Any]:
         'event: error\ndata: {"message": "engine died"}\n\n',
         'event: error\ndata: {"error": "engine died", "error_type": "generation"}\n\n',
         {"choices": [], "x_groq": {"id": "req_1", "error": "engine died"}},
+        {"choices": None, "usage": None, "base_resp": {"status_code": 1002, "status_msg": "engine died"}},
         {
             "choices": [
                 {
@@ -59,7 +60,7 @@ def whole(**message: Any) -> dict[str, Any]:
             ]
         },
     ],
-    ids=["lmdeploy", "mistral", "detail", "event", "tgi", "groq", "openrouter"],
+    ids=["lmdeploy", "mistral", "detail", "event", "tgi", "groq", "minimax", "openrouter"],
 )
 @pytest.mark.parametrize("before", [(), (chunk({"content": "Hel"}),)], ids=["first", "later"])
 async def test_an_error_in_a_servers_own_form_is_an_error(
@@ -185,13 +186,53 @@ async def test_arguments_that_are_encoded_twice_or_null_are_an_object(
     assert [call.arguments for call in calls] == [expected]
 
 
-@pytest.mark.parametrize("sent", ["Weather", "functions.weather", "functions.weather:0"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        *("Weather", "functions.weather", "functions.weather:0", "weather<|channel|>commentary", '"weather"'),
+        *(
+            "functions.weather<|channel|>json",
+            "default_api.weather",
+            "default_api:weather",
+            "weather()",
+            " weather ",
+        ),
+    ],
+)
 async def test_a_call_whose_name_is_written_otherwise_is_one_of_the_tool(
     llm: OpenAILlm, server: QuirkyServer, sent: str
 ) -> None:
     function = {"name": sent, "arguments": "{}"}
     server.answers = [calling({"index": 0, "id": "a", "type": "function", "function": function})]
     assert [call.name for delta in await read(llm) for call in delta.tool_calls] == ["weather"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "text", "text": "Hi."}],
+        [{"type": "output_text", "text": "Hi."}],
+        {"type": "text", "text": "Hi."},
+    ],
+)
+async def test_content_in_parts_is_said(llm: OpenAILlm, server: QuirkyServer, content: Any) -> None:
+    server.answers = [streamed(chunk({"content": content}, "stop"), DONE)]
+    assert said(await read(llm)) == "Hi."
+
+
+@pytest.mark.parametrize(
+    ("of_choice", "of_chunk"),
+    [({"usage": {"prompt_tokens": 10}}, {}), ({}, {"x_groq": {"id": "r", "usage": {"prompt_tokens": 10}}})],
+    ids=["kimi", "groq"],
+)
+async def test_token_counts_in_another_place_are_counted(
+    llm: OpenAILlm, server: QuirkyServer, of_choice: dict[str, Any], of_chunk: dict[str, Any]
+) -> None:
+    last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", **of_choice}], **of_chunk}
+    server.answers = [streamed(chunk({"content": "Hi."}), last, DONE)]
+    usage = (await read(llm))[-1].usage
+    assert usage is not None
+    assert usage.prompt_tokens == 10
 
 
 async def test_a_call_in_its_old_and_its_new_form_is_one_call(llm: OpenAILlm, server: QuirkyServer) -> None:

@@ -123,12 +123,20 @@ REMARKS = (
     'In the play (act = "three") he dies.',
     "record (date = today)",
     "To play (key = C major), press {one: two}.",
+    "Your order: {pizza: two} is ready.",
+    "Type `order()` to start.",
+    "Your order:\n  pizza: two",
+    "order:\n1. pizza\n2. pasta",
+    "order:\n  drink: water",
+    "name: order\narguments: none",
+    "**order**: two pizzas",
+    "Use [order] or <order>.",
 )
 
 
 @pytest.mark.parametrize("text", REMARKS)
 def test_a_remark_after_a_word_that_is_also_a_tools_name_is_said(text: str) -> None:
-    pizzas = frozenset({"pizza", "number"})
+    pizzas = ("pizza", "number")
     names = ("order", "play", "table", "record")
     control = ControlText(names, parameters=dict.fromkeys(names, pizzas))
     parts = [part for character in text for part in control.push(character)] + control.finish()
@@ -149,10 +157,50 @@ def test_a_remark_after_a_word_that_is_also_a_tools_name_is_said(text: str) -> N
     ),
 )
 def test_a_call_without_quotes_among_words_names_a_parameter_of_its_tool(call: str) -> None:
-    control = ControlText(("order",), parameters={"order": frozenset({"pizza"})})
+    control = ControlText(("order",), parameters={"order": ("pizza",)})
     parts = control.push(f"Let me see. {call}") + control.finish()
     assert "".join(part.words for part in parts) == "Let me see. "
     assert [each.name for part in parts for each in part.calls] == ["order"]
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ('play("Hamlet")', {"title": "Hamlet"}),
+        ("play('Hamlet', 2)", {"title": "Hamlet", "act": 2}),
+        ('Sure. play("Hamlet", act=2)', {"title": "Hamlet", "act": 2}),
+        ('play({"act": 2})', {"act": 2}),
+        ("Action: play\nAction Input: Hamlet", {"title": "Hamlet"}),
+        ('{"name": "play", "title": "Hamlet"}', {"title": "Hamlet"}),
+        ('{"tool": "play", "title": "Hamlet", "act": 2}', {"title": "Hamlet", "act": 2}),
+        ('{"name": "play", "arguments": ["Hamlet"]}', {"title": "Hamlet"}),
+    ],
+)
+def test_arguments_without_names_are_the_parameters_in_order(call: str, arguments: dict[str, object]) -> None:
+    for pieces in ([call], list(call)):
+        control = ControlText(("play",), parameters={"play": ("title", "act")})
+        parts = [part for piece in pieces for part in control.push(piece)] + control.finish()
+        calls = [each for part in parts for each in part.calls]
+        assert [(each.name, json.loads(each.arguments)) for each in calls] == [("play", arguments)]
+
+
+def test_an_argument_beyond_the_parameters_is_an_unreadable_call() -> None:
+    control = ControlText(("play",), parameters={"play": ("title",)})
+    with pytest.raises(MalformedToolCall, match="without a name"):
+        control.push('play("Hamlet", 2)')
+
+
+@pytest.mark.parametrize("written", ["[hang_up]", "<hang_up>", "{hang_up}", "[hang_up]\n"])
+def test_the_name_of_a_tool_without_parameters_alone_in_brackets_is_a_call(written: str) -> None:
+    parameters: dict[str, tuple[str, ...]] = {"hang_up": (), "book_table": ("guests",)}
+    for pieces in ([f"Goodbye! {written}"], list(f"Goodbye! {written}")):
+        control = ControlText(parameters, parameters=parameters)
+        parts = [part for piece in pieces for part in control.push(piece)] + control.finish()
+        assert "".join(part.words for part in parts).strip() == "Goodbye!"
+        assert [each.name for part in parts for each in part.calls] == ["hang_up"]
+    for words in ("Goodbye! [book_table]", "Goodbye! <hang_up> for now.", "I like [hang_ups]."):
+        control = ControlText(parameters, parameters=parameters)
+        assert "".join(part.words for part in control.push(words) + control.finish()) == words
 
 
 PARTS = st.sampled_from((*THOUGHTS.values(), *CALLS.values(), *ORDINARY, *REGIONS, JSON_CALL)) | st.text(
