@@ -1,20 +1,23 @@
 """A CTranslate2 generator with a bounded cache of prompt prefixes.
 
 CTranslate2 caches the state of a "static prompt" and reuses it for the same one: whole, and from the first
-token on. It never evicts one, so the generator is reloaded (milliseconds) when the budget is spent; replies
-in progress keep the old one.
+token on. It never evicts one, so another generator is loaded (milliseconds) when the budget is spent. Before
+it takes over, it computes the prefixes that others begin with: every call begins with its agent's
+instructions, so that all would wait for them. Replies in progress keep the old one.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import ctranslate2  # type: ignore[import-untyped]  # ships no types
 import numpy as np
 
+Prefix = tuple[int, ...]
+"""Tokens that a prompt begins with."""
 OnToken = Callable[[int], bool]
 """Callback with each new token's id, in the engine's thread; returns True to stop."""
 
@@ -47,7 +50,8 @@ class PrefixKeepingModel:
         self._max_kept_tokens = max_kept_tokens
         self._lock = threading.Lock()
         self._generator = load()
-        self._kept: set[tuple[int, ...]] = set()
+        self._kept: set[Prefix] = set()
+        self._reloading = False
 
     @property
     def kept_tokens(self) -> int:
@@ -122,27 +126,49 @@ class PrefixKeepingModel:
             return len(self._longest_cached(tuple(prompt)))
 
     def _select_prefix(
-        self, prompt: tuple[int, ...], cache_prefix: tuple[int, ...]
-    ) -> tuple[ctranslate2.Generator, tuple[int, ...], bool]:
+        self, prompt: Prefix, cache_prefix: Prefix
+    ) -> tuple[ctranslate2.Generator, Prefix, bool]:
         """Return the generator, the prefix to pass as its static prompt, and True if that is cached
         already.
         """
         with self._lock:
             longest = self._longest_cached(prompt)
-            if len(longest) >= len(cache_prefix):
+            size = len(cache_prefix)
+            fits = size + sum(map(len, self._kept)) <= self._max_kept_tokens
+            if len(longest) >= size or (not fits and (self._reloading or size > self._max_kept_tokens)):
                 return self._generator, longest, bool(longest)
-            if len(cache_prefix) > self._max_kept_tokens:
-                return self._generator, (), False
-            if len(cache_prefix) + sum(map(len, self._kept)) > self._max_kept_tokens:
-                self._generator, self._kept = self._load(), set()
-            return self._generator, cache_prefix, False
+            if fits:
+                return self._generator, cache_prefix, False
+            self._reloading = True
+        return self._reload(room_for=size), cache_prefix, False
 
-    def _longest_cached(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
+    def _reload(self, room_for: int) -> ctranslate2.Generator:
+        """Replace the generator and return the new one. room_for: tokens of the budget to leave free."""
+        try:
+            with self._lock:
+                again = _common_beginnings(self._kept)
+            if sum(map(len, again)) + room_for > self._max_kept_tokens:
+                again = set()
+            generator = self._load()
+            for prefix in again:
+                generator.generate_batch(
+                    [self._texts(prefix[-1:])],
+                    max_length=1,
+                    static_prompt=self._texts(prefix),
+                    cache_static_prompt=True,
+                )
+            with self._lock:
+                self._generator, self._kept = generator, again
+            return generator
+        finally:
+            self._reloading = False
+
+    def _longest_cached(self, prompt: Prefix) -> Prefix:
         # shorter than the prompt: the model needs at least one token to run
         matching = (kept for kept in self._kept if len(kept) < len(prompt) and prompt[: len(kept)] == kept)
         return max(matching, key=len, default=())
 
-    def _remember(self, generator: ctranslate2.Generator, prefix: tuple[int, ...]) -> None:
+    def _remember(self, generator: ctranslate2.Generator, prefix: Prefix) -> None:
         with self._lock:
             if prefix and generator is self._generator:
                 # only after the run: others must not rely on it while it is computed
@@ -150,3 +176,16 @@ class PrefixKeepingModel:
 
     def _texts(self, ids: Sequence[int]) -> list[str]:
         return [self._tokens[token_id] for token_id in ids]
+
+
+def _common_beginnings(kept: Collection[Prefix]) -> set[Prefix]:
+    """Return the prefixes that others begin with, and that begin with no other."""
+
+    def begins(prefix: Prefix, other: Prefix) -> bool:
+        return len(prefix) < len(other) and other[: len(prefix)] == prefix
+
+    return {
+        prefix
+        for prefix in kept
+        if any(begins(prefix, other) for other in kept) and not any(begins(other, prefix) for other in kept)
+    }

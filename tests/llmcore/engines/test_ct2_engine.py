@@ -71,6 +71,12 @@ async def reply(llm: CTranslate2Llm, request: Request) -> tuple[str, Usage]:
     return "".join(part.text for part in parts), usage
 
 
+async def idle(llm: CTranslate2Llm) -> None:
+    """Wait for the thread of the last reply, which ends a moment after its last word."""
+    while llm.running:  # noqa: ASYNC110 - no event reports it
+        await asyncio.sleep(0.001)
+
+
 async def fresh_reply(model: Path, request: Request) -> str:
     """The reply of an engine that keeps nothing."""
     engine = CTranslate2Llm(model / "int8", kept_tokens=0)
@@ -123,8 +129,7 @@ async def test_prefill_while_speaking_again_computes_nothing(llm: CTranslate2Llm
 
 async def test_a_history_that_has_hardly_grown_is_not_read_again(llm: CTranslate2Llm) -> None:
     await reply(llm, QUESTION)
-    while llm.running:  # noqa: ASYNC110 - the reply's thread ends a moment after its last word
-        await asyncio.sleep(0.001)
+    await idle(llm)
     kept = llm.kept_tokens
     ahead = await llm.prefill(replace(QUESTION, messages=(SYSTEM, *GREETING, Message("user", "Is there"))))
     assert ahead is not None
@@ -151,6 +156,22 @@ async def test_what_is_kept_stays_within_its_budget(random_model: Path) -> None:
     text, _ = await reply(engine, QUESTION)
     await engine.close()
     assert text == await fresh_reply(random_model, QUESTION)
+
+
+async def test_the_system_messages_outlast_the_budget(random_model: Path) -> None:
+    engine = CTranslate2Llm(random_model / "int8", kept_tokens=1_200)
+    await engine.start()
+    _, usage = await reply(engine, QUESTION)
+    renewed, kept = 0, engine.kept_tokens
+    for number in range(8):
+        await idle(engine)
+        history = (SYSTEM, Message("user", f"My number is {number}. " + "Is there a pool? " * 30))
+        await engine.prefill(replace(QUESTION, messages=(*history, *GREETING, Message("user", "How"))))
+        renewed, kept = renewed + (engine.kept_tokens < kept), engine.kept_tokens
+        _, usage = await reply(engine, QUESTION)
+        assert usage.cached_tokens > len(SYSTEM.content.split())
+    assert renewed
+    await engine.close()
 
 
 async def test_a_real_request_overtakes_a_preemptive_one(scripted_model: Path) -> None:
