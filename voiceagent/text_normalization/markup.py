@@ -37,7 +37,8 @@ def _nothing(match: re.Match[str], _: Language) -> str:
 
 _CITED = r"\[[1-9]\d?(?:(?:,[ ]?|[-–])\d{1,2})*\]"
 _NAMES_A_NUMBER = re.compile(
-    r"\b(?:see|note|notes|in|and|or|of|from|to|item|option|press|ref|reference|step|is|are|number)\s$",
+    r"\b(?:see|notes?|in|and|or|of|from|to|with|item|option|press|select|choose|dial|enter|say|type|key|button"
+    r"|digit|extension|code|line|page|room|question|answer|ref|reference|step|is|are|number)\s$",
     re.IGNORECASE,
 )
 
