@@ -18,11 +18,12 @@ _MAX_INCHES = 11
 _MEASURES = re.compile(r"[ ](?:x|by|long|wide|tall|deep|high|thick|across)\b")
 """Words after a length."""
 _NO_NOUNS = word_set(
-    "x by long wide tall deep high thick across apart longer wider taller shorter square more less too and or but so if "
-    "than as not only to in of from above below each at for on with per off up down away between behind beside around "
-    "along into over under within without inside outside when while because since until after before last this next "
-    "now then here there today tonight tomorrow yesterday the a an i it we you he she they which that is are was were "
-    "be has have had can will would should may must expected"
+    "x by long wide tall deep high thick across apart longer wider taller shorter square more less too "
+    "and or but so if than as not only to in of from above below each at for on with per off up down away "
+    "between behind beside around along into over under within without inside outside when while because "
+    "since until after before last this next now then here there today tonight tomorrow yesterday the a "
+    "an i it we you he she they which that is are was were be has have had can will would should may must "
+    "expected"
 )
 """Words after an inch mark that it does not describe: in "a new 27" monitor" the word after it is a noun."""
 _BY_BEFORE = re.compile(r"\d['’′\"″]?[ ]?(?:x|×|by)[ ]$")
