@@ -21,6 +21,8 @@ _WARM_UP_STEPS = 50
 _DECAY = 0.7  # share of the steps, at the end, in which the rate falls to 0
 _MAX_GRADIENT = 1.0
 _LEFT_OUT = -100  # label that the loss ignores
+_RANK = 8
+_SEED = 0
 
 
 def learn(network: MoonshineNetwork, groups: Sequence[Sequence[Example]]) -> list[float]:
@@ -52,10 +54,6 @@ def _loss(network: MoonshineNetwork, batch: Batch) -> Tensor:
 
 def _rate(step: int, steps: int) -> float:
     return _LEARNING_RATE * min(1.0, (step + 1) / _WARM_UP_STEPS, (1 - step / steps) / _DECAY)
-
-
-_RANK = 8
-_SEED = 0
 
 
 def adapt(table: Path, out: Path, model: Path | None, share: float, epochs: int) -> None:

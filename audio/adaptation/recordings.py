@@ -19,6 +19,11 @@ from audio.wav import read_wav
 
 _STATES = 3_000  # approximate size of a batch: 30 questions of 2.4 s
 _LENGTH_JITTER = 20  # random part of the sort key, in states, so that batches differ between epochs
+_MIN_S = 0.1
+_OTHER_PACE, _PACE = 1 / 3, 0.13  # share of recordings with a changed pace, and the maximum change
+_GAINS = (1.0, 0.5, 0.25)
+_SILENCE_S = 0.375  # maximum, before and after
+_NOISE = (0, 0, 3, 10, 30)  # standard deviation, of 32,768
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +71,6 @@ def padded_batch(examples: Sequence[Example]) -> Batch:
 def _mask(lengths: list[int]) -> Tensor:
     """Return a mask whose rows are true for the first `lengths` columns."""
     return torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
-
-
-_MIN_S = 0.1
-_OTHER_PACE, _PACE = 1 / 3, 0.13  # share of recordings with a changed pace, and the maximum change
-_GAINS = (1.0, 0.5, 0.25)
-_SILENCE_S = 0.375  # maximum, before and after
-_NOISE = (0, 0, 3, 10, 30)  # standard deviation, of 32,768
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,10 @@ Vector = NDArray[np.float32]
 DIMENSIONS = 384
 MAX_VECTORS = 256
 """Vectors remembered; enough for the calls that pause at once."""
+MAX_NEAR = 4
+"""Candidates returned: few similar questions differ in their facts."""
+Given = TypeVarTuple("Given")
+Result = TypeVar("Result")
 
 
 class EmbeddingError(Exception):
@@ -73,12 +77,6 @@ class Vectors:
     def close(self) -> None:
         """Cancel pending work."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-MAX_NEAR = 4
-"""Candidates returned: few similar questions differ in their facts."""
-Given = TypeVarTuple("Given")
-Result = TypeVar("Result")
 
 
 class VectorIndex:

@@ -190,17 +190,15 @@ def _alone(text: str, known: Known) -> Verdict | Found:
     """Match the name of a tool without parameters alone in brackets at the end of a line: "[hang_up]"."""
     line, newline, _ = text.partition("\n")
     name = bracketed_name(line)
-    if name is None or (
-        name and (name not in known.names or known.parameters.get(name, "?") or "_" not in name)
-    ):
+    if name is None:
         return "text"
+    # a name without "_" may be a word in brackets; a tool that is not in `parameters` may have some
+    alone = {each for each in known.names if "_" in each and known.parameters.get(each) == ()}
     if not name:
-        begins = re.match(r"\W*(\w*)", line)
-        return (
-            "open"
-            if begins and any("_" in each and each.startswith(begins[1]) for each in known.names)
-            else "text"
-        )
+        begun = line.strip("<[{` />]}")
+        return "open" if any(each.startswith(begun) for each in alone) else "text"
+    if name not in alone:
+        return "text"
     return (len(line), [(name, "{}")]) if newline else "begun"
 
 

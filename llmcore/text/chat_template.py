@@ -31,8 +31,13 @@ from llmcore.text.control_marks import leaves_thought_open
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.shape_learning import learn_from_template
 
+log = logging.getLogger(__name__)
+
 _REMEMBERED = 1_000
 """Warnings remembered, so as not to repeat them."""
+# Marks the end of an unfinished message. Private-use characters, which no template changes.
+_END_MARK = "\ue0f0\ue0f1\ue0f2"
+_SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token")
 
 
 class TrainedFor:
@@ -80,14 +85,6 @@ class TrainedFor:
 def fingerprint(instructions: str) -> str:
     """Return the digest of a system prompt, as in `trained_for`."""
     return sha256(instructions.strip().encode()).hexdigest()
-
-
-log = logging.getLogger(__name__)
-
-# Marks the end of an unfinished message. Private-use characters, which no template changes.
-_END_MARK = "\ue0f0\ue0f1\ue0f2"
-
-_SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token")
 
 
 class _GenerationBlock(Extension):

@@ -22,6 +22,43 @@ from llmcore.engine import Message, Request
 from llmcore.text.message_shapes import ORDER_SHAPES, Shape, Shapes
 from llmcore.text.prompt import PromptTooLong, fit_to_budget, split_turns
 
+_RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+"""The limit of a reply has two names; each is refused by servers that know the other one only."""
+_DISPENSABLE = (*_RENAMED, "temperature", "stop", "stream_options")
+"""Fields without which a request still means the same conversation."""
+_UNKNOWN = re.compile(
+    r"unsupported|not (currently )?supported|(does|do) not support|extra_forbidden|extra inputs"
+    r"|not permitted|unrecognized|unexpected|unknown (name|field|param|arg|property)",
+    re.IGNORECASE,
+)
+_REFUSAL_PATTERNS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
+    (r"enable-auto-tool-choice|requires --jinja|not support (tools|function)", ("tools",)),
+    (r"system (role|message|prompt)s? (is |are )?(not |un)supported", ("system", "later_system")),
+    (r"only user and assistant roles", ("later_system",)),
+    (r"system message.*(begin|first|start)|(begin|start)\w* with.*system", ("later_system",)),
+    (r"tool.?call.?ids?.*(alphanumeric|length|match|a-zA-Z)|string too long", ("odd_ids", "long_ids")),
+    (r"single tool.?call|parallel tool", ("parallel_calls",)),
+    (r"(both|either) content.*tool|content and tool", ("words_with_calls",)),
+    (r"nonetype|content.*(null|none\b|empty)", ("empty_content",)),
+    (r"after role .?tool|role .?user.? after", ("user_after_tool",)),
+    (r"last (message|role)|expected last", ("assistant_last", "later_system")),
+    (r"user query|first message|(start|begin)\w* with .*user", ("assistant_first",)),
+)
+"""Substrings of error texts, and the shapes that they show as refused."""
+_ABOUT_MESSAGES = re.compile(
+    r"templat|jinja|alternat|\brole|\bmessages?\b|tool.?(call|choice)|\btools\b|user query|system prompt",
+    re.IGNORECASE,
+)
+_PROMPT_TOO_LONG = re.compile(
+    r"context.(length|size|window)|contextwindow|too many tokens|(prompt|input)( is)? too long"
+    r"|reduce (the length|your message)|exceeds the maximum number of tokens|`inputs` tokens",
+    re.IGNORECASE,
+)
+"""OpenAI, vLLM, SGLang, llama.cpp, llama-cpp-python, Mistral, LiteLLM; Anthropic; Groq; Gemini; TGI."""
+_ABOUT_LENGTH = re.compile(
+    r"context (length|size|window)|too many tokens|prompt is too long|max\w*[ _]tokens|exceed", re.IGNORECASE
+)
+
 
 class ContextLimit:
     """Limit of one server's prompts. characters: of all messages; None until a prompt was refused."""
@@ -62,17 +99,6 @@ def _length(messages: Iterable[Message]) -> int:
     )
 
 
-_RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-"""The limit of a reply has two names; each is refused by servers that know the other one only."""
-_DISPENSABLE = (*_RENAMED, "temperature", "stop", "stream_options")
-"""Fields without which a request still means the same conversation."""
-_UNKNOWN = re.compile(
-    r"unsupported|not (currently )?supported|(does|do) not support|extra_forbidden|extra inputs"
-    r"|not permitted|unrecognized|unexpected|unknown (name|field|param|arg|property)",
-    re.IGNORECASE,
-)
-
-
 def refused_field(error: str, sent: Collection[str]) -> str | None:
     """Return the first of the sent fields that an error text calls unknown; None if it names none."""
     if not _UNKNOWN.search(error):
@@ -98,35 +124,6 @@ def describe_refused_field(field: str, refused: Collection[str]) -> str:
     if other is not None and other not in refused:
         return f"it refuses {field}: sent as {other}"
     return f"it refuses {field}: left out"
-
-
-_REFUSAL_PATTERNS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
-    (r"enable-auto-tool-choice|requires --jinja|not support (tools|function)", ("tools",)),
-    (r"system (role|message|prompt)s? (is |are )?(not |un)supported", ("system", "later_system")),
-    (r"only user and assistant roles", ("later_system",)),
-    (r"system message.*(begin|first|start)|(begin|start)\w* with.*system", ("later_system",)),
-    (r"tool.?call.?ids?.*(alphanumeric|length|match|a-zA-Z)|string too long", ("odd_ids", "long_ids")),
-    (r"single tool.?call|parallel tool", ("parallel_calls",)),
-    (r"(both|either) content.*tool|content and tool", ("words_with_calls",)),
-    (r"nonetype|content.*(null|none\b|empty)", ("empty_content",)),
-    (r"after role .?tool|role .?user.? after", ("user_after_tool",)),
-    (r"last (message|role)|expected last", ("assistant_last", "later_system")),
-    (r"user query|first message|(start|begin)\w* with .*user", ("assistant_first",)),
-)
-"""Substrings of error texts, and the shapes that they show as refused."""
-_ABOUT_MESSAGES = re.compile(
-    r"templat|jinja|alternat|\brole|\bmessages?\b|tool.?(call|choice)|\btools\b|user query|system prompt",
-    re.IGNORECASE,
-)
-_PROMPT_TOO_LONG = re.compile(
-    r"context.(length|size|window)|contextwindow|too many tokens|(prompt|input)( is)? too long"
-    r"|reduce (the length|your message)|exceeds the maximum number of tokens|`inputs` tokens",
-    re.IGNORECASE,
-)
-"""OpenAI, vLLM, SGLang, llama.cpp, llama-cpp-python, Mistral, LiteLLM; Anthropic; Groq; Gemini; TGI."""
-_ABOUT_LENGTH = re.compile(
-    r"context (length|size|window)|too many tokens|prompt is too long|max\w*[ _]tokens|exceed", re.IGNORECASE
-)
 
 
 def is_about_messages(error: str) -> bool:

@@ -8,6 +8,14 @@ from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from typing import Protocol
 
+MINUTE_S = 60.0
+_SETS, _WAYS = 1_024, 4
+"""A set-associative table: an address is stored in one set; in a full set the oldest entry is replaced."""
+_FIELDS = 3  # of an entry: digest of the address, start time in microseconds, count
+_US = 1_000_000
+NUMBERS = _SETS * _WAYS * _FIELDS
+"""Size of the table, in 8-byte numbers."""
+
 
 class CallerShares(Protocol):
     """Calls of each caller, by every identity of the caller (address, key, secret)."""
@@ -45,15 +53,6 @@ class Shares:
 def digest(name: str) -> int:
     """Return an 8-byte digest of a name, never 0: the name's key in shared memory."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big", signed=True) or 1
-
-
-MINUTE_S = 60.0
-_SETS, _WAYS = 1_024, 4
-"""A set-associative table: an address is stored in one set; in a full set the oldest entry is replaced."""
-_FIELDS = 3  # of an entry: digest of the address, start time in microseconds, count
-_US = 1_000_000
-NUMBERS = _SETS * _WAYS * _FIELDS
-"""Size of the table, in 8-byte numbers."""
 
 
 class WrongKeys:

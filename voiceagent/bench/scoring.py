@@ -21,6 +21,8 @@ _DOLLARS = re.compile(r"\$(\d{1,4})\b")
 _NUMBER = re.compile(r"\b\d{1,4}\b")
 _AFTER_HUNDRED = re.compile(r"\b(hundred|thousand) and\b")
 _ENGLISH = find_language("en")
+_INSTRUCTIONS = "You check what a voice agent said to a caller. Answer with one word: yes or no."
+_VERDICT_TOKENS = 8
 
 
 def spoken(text: str) -> str:
@@ -58,10 +60,6 @@ def judge(answer: str, must: Iterable[str], must_not: Iterable[str] = ()) -> Ver
         missing=tuple(fact for fact in must if not says(answer, fact)),
         forbidden=tuple(phrase for phrase in must_not if says(answer, phrase)),
     )
-
-
-_INSTRUCTIONS = "You check what a voice agent said to a caller. Answer with one word: yes or no."
-_VERDICT_TOKENS = 8
 
 
 def check_judge(questions: Sequence[LabelledQuestion], judged_by_llm: bool) -> None:

@@ -26,6 +26,9 @@ EARLY_S = 0.05
 ONSET_BELOW_PEAK_DB = 20.0
 ONSET_WINDOWS = 3
 """A voice begins with this many consecutive windows near the peak: breaths, clicks and noise do not count."""
+PAUSE_S = (0.3, 1.0)
+"""Range of the pauses inside a question."""
+BACKCHANNELS = ("uh huh", "mm hmm", "yeah", "okay", "right")
 
 
 def voice_start_s(samples: Samples, rate_hz: int) -> float:
@@ -58,11 +61,6 @@ def _louder(samples: Samples, rate_hz: int, below_peak_db: float) -> NDArray[np.
     energy = np.mean(windows**2, axis=1)
     louder: NDArray[np.bool_] = energy > energy.max() * 10 ** (-below_peak_db / 10)
     return louder
-
-
-PAUSE_S = (0.3, 1.0)
-"""Range of the pauses inside a question."""
-BACKCHANNELS = ("uh huh", "mm hmm", "yeah", "okay", "right")
 
 
 def find_recordings(places: Sequence[Path]) -> list[Path]:

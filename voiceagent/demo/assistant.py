@@ -35,6 +35,19 @@ _PERCENT_OF = re.compile(r"%\s*of\b", re.IGNORECASE)
 _PERCENT = re.compile(r"(\d)\s*%(?!\s*[\d(])")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _TIMES = re.compile(r"(?<=[\d)])\s*x\s*(?=[\d(])", re.IGNORECASE)
+MAX_NOTES = 50
+_MAX_S = 24 * 3600
+_Count = Annotated[float, Field(ge=0, le=_MAX_S)]
+_SIGNS = {"**": "to the power of", "*": "times", "/": "divided by", "+": "plus", "-": "minus", "%": "modulo"}
+_SIGN = re.compile(r"\s*(\*\*|[-+*/%])\s*")
+_REQUEST = re.compile(
+    r"(\w+, )?((please|also|and) )*((take|make) a note|(write|note) down|note)( that| of)?[,:]? +(?=\w)",
+    re.IGNORECASE,
+)
+"""Words that ask for a note, which a small model copies into it: "Please note down that the bag is blue"."""
+_SPEAKABLE = re.compile(r"[\d.,]+(\s*(\*\*|[-+*/%])\s*[\d.,]+)+")
+"""Numbers and signs between them, without brackets."""
+_INSTRUCTIONS = "You are a friendly voice assistant. Answer the caller in one or two short spoken sentences."
 
 
 class NotArithmetic(ValueError):
@@ -87,22 +100,6 @@ def _value(node: ast.expr) -> Decimal:
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
             return _OPERATORS[type(sign)](_value(left), _value(right))
     raise NotArithmetic(f"{ast.unparse(node)!r} is no number; {_ALLOWED}")
-
-
-MAX_NOTES = 50
-_MAX_S = 24 * 3600
-_Count = Annotated[float, Field(ge=0, le=_MAX_S)]
-_SIGNS = {"**": "to the power of", "*": "times", "/": "divided by", "+": "plus", "-": "minus", "%": "modulo"}
-_SIGN = re.compile(r"\s*(\*\*|[-+*/%])\s*")
-_REQUEST = re.compile(
-    r"(\w+, )?((please|also|and) )*((take|make) a note|(write|note) down|note)( that| of)?[,:]? +(?=\w)",
-    re.IGNORECASE,
-)
-"""Words that ask for a note, which a small model copies into it: "Please note down that the bag is blue"."""
-_SPEAKABLE = re.compile(r"[\d.,]+(\s*(\*\*|[-+*/%])\s*[\d.,]+)+")
-"""Numbers and signs between them, without brackets."""
-
-_INSTRUCTIONS = "You are a friendly voice assistant. Answer the caller in one or two short spoken sentences."
 
 
 class Assistant(Agent):

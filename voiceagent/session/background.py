@@ -25,6 +25,8 @@ from voiceagent.session.tool_running import ToolRunner
 
 KEPT_BYTES = 128 * 2**20
 """Size of the clips that a process keeps, at all their rates. Calls hold those that they play themselves."""
+AFTER_S = 0.3
+"""Time after which a running tool is sounded: a shorter one would be a single click."""
 
 
 class ClipCache:
@@ -230,10 +232,6 @@ class Background:
         if self._tick is not None:
             self._pacer.forget(self._tick, self._pump)
             self._tick = None
-
-
-AFTER_S = 0.3
-"""Time after which a running tool is sounded: a shorter one would be a single click."""
 
 
 class TypingSound:

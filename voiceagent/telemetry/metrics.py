@@ -14,6 +14,8 @@ from voiceagent.telemetry.metric_table import new_counter, new_gauge, new_histog
 
 Outcome = Literal["found", "nothing", "late", "failed"]
 """Result of a query to a source of context; "late" was cut off by its deadline."""
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+"""Content type of the page that `render` returns."""
 
 
 class ContextMetrics:
@@ -33,10 +35,6 @@ class ContextMetrics:
         """Count the passages found by all sources for one query, and those shown to the LLM."""
         self._passages.labels("found").inc(found)
         self._passages.labels("shown").inc(shown)
-
-
-CONTENT_TYPE = CONTENT_TYPE_LATEST
-"""Content type of the page that `render` returns."""
 
 
 class Metrics:

@@ -29,17 +29,16 @@ _PICTURES = (
     "\ufe0e\ufe0f\u20e3\U000e0020-\U000e007f"  # modifiers of the picture before them
     "™®©"
 )
+_CITED = r"\[[1-9]\d?(?:(?:,[ ]?|[-–])\d{1,2})*\]"
+_NAMES_A_NUMBER = re.compile(
+    r"\b(?:see|notes?|in|and|or|of|from|to|with|item|option|press|select|choose|dial|enter|say|type|key|button"
+    r"|digit|extension|code|line|page|room|question|answer|ref|reference|step|is|are|number)\s$",
+    re.IGNORECASE,
+)
 
 
 def _nothing(match: re.Match[str], _: Language) -> str:
     return ""
-
-
-_CITED = r"\[[1-9]\d?(?:(?:,[ ]?|[-–])\d{1,2})*\]"
-_NAMES_A_NUMBER = re.compile(
-    r"\b(?:see|note|notes|in|and|or|of|from|to|item|option|press|ref|reference|step|is|are|number)\s$",
-    re.IGNORECASE,
-)
 
 
 def _citation(match: re.Match[str], _: Language) -> str | None:

@@ -56,7 +56,7 @@ def _read_short_version(match: re.Match[str], language: Language) -> str | None:
 
 
 _VERSIONED = re.compile(
-    r"\b(?:[Vv]ersions?|[Rr]elease|Python|Node(?:\.js)?|Java|PHP|Ruby|Rust|Go|Kubernetes|Django|Rails|PyTorch|TensorFlow"
+    r"\b(?:[Vv]ersions?|[Rr]elease|Python|Node(?:\.js)?|Java|PHP|Ruby|Rust|Kubernetes|Django|Rails|PyTorch|TensorFlow"
     r"|CUDA|PostgreSQL|macOS|iOS|Android|Chrome|Firefox|Kotlin|Swift|TypeScript|Linux|kernel)[ ]$"
 )
 """Names before a version."""

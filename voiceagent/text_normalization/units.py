@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.agreement import counting_words
-from voiceagent.text_normalization.languages import Language, Unit
+from voiceagent.text_normalization.languages import Language, Unit, word_set
 from voiceagent.text_normalization.numbers import number_pattern, number_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
 
@@ -17,11 +17,15 @@ _MAX_INCHES = 11
 """The most inches beside feet; 3'45" are minutes and seconds."""
 _MEASURES = re.compile(r"[ ](?:x|by|long|wide|tall|deep|high|thick|across)\b")
 """Words after a length."""
-_DESCRIBED = re.compile(
-    r"[ ](?!(?:x|by|long|wide|tall|deep|high|thick|across|apart|and|or|to|in|of|is|are|was|from|above|below"
-    r"|each|at|for|on|but|with|per|off|than|so|if|up|too|square|longer|wider|taller|shorter)\b)[a-z]"
+_NO_NOUNS = word_set(
+    "x by long wide tall deep high thick across apart longer wider taller shorter square more less too "
+    "and or but so if than as not only to in of from above below each at for on with per off up down away "
+    "between behind beside around along into over under within without inside outside when while because "
+    "since until after before last this next now then here there today tonight tomorrow yesterday the a "
+    "an i it we you he she they which that is are was were be has have had can will would should may must "
+    "expected"
 )
-"""A noun after an inch mark: "a 27" monitor"."""
+"""Words after an inch mark that it does not describe: in "a new 27" monitor" the word after it is a noun."""
 _BY_BEFORE = re.compile(r"\d['’′\"″]?[ ]?(?:x|×|by)[ ]$")
 _TEMPERATURES = re.compile(
     r"\b(?:weather|temperatures?|degrees|outside|warm|cold|cool|hot|sunny|rainy|cloudy|windy|forecast|fever|oven"
@@ -51,7 +55,8 @@ def _read_inches(match: re.Match[str], language: Language) -> str | None:
     if len(re.findall(r'(?<!\d)"', text_before(match))) % 2:
         return None
     unit = language.units["in."]
-    if word_before(match) in ("a", "an") or _DESCRIBED.match(text_after(match, 16)):
+    following = re.match(r"[ ]([a-z]+)", text_after(match, 16))
+    if word_before(match) in ("a", "an") or (following and following[1] not in _NO_NOUNS):
         return f"{number_words(match['amount'], language)} {unit.one}"
     return _amount_of(match["amount"], unit, match, language)
 
@@ -80,6 +85,9 @@ def _read_feet_alone(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_inches_before_their_measure(match: re.Match[str], language: Language) -> str | None:
+    """Read "in" before "wide" and the like, or behind two sides before a noun: "8.5 x 11 in paper"."""
+    if not (_MEASURES.match(text_after(match, 12)) or _BY_BEFORE.search(text_before(match, 12))):
+        return None
     return _amount_of(match["amount"], language.units["in."], match, language)
 
 

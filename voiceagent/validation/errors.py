@@ -9,6 +9,10 @@ from reprlib import Repr
 _SHORT = Repr()
 """Shows the beginning of a value that may be as long as a message, without formatting all of it."""
 _SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring = 4, 40, 40, 200
+PAYLOADS = frozenset({"audio", "image_url"})
+"""Fields with audio or a picture. Errors do not repeat their values."""
+_SHOWN = 20
+"""Maximum number of values of a list or object that an error shows."""
 
 
 def shorten(value: object) -> str:
@@ -16,12 +20,6 @@ def shorten(value: object) -> str:
     value = _without_payload(value)
     shown = _SHORT.repr(value) if isinstance(value, dict | list | str) else repr(value)
     return shown if len(shown) <= 80 else shown[:77] + "..."
-
-
-PAYLOADS = frozenset({"audio", "image_url"})
-"""Fields with audio or a picture. Errors do not repeat their values."""
-_SHOWN = 20
-"""Maximum number of values of a list or object that an error shows."""
 
 
 def _without_payload(value: object) -> object:

@@ -29,6 +29,17 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 import httpx2
 
 _HASH_CHUNK_BYTES = 1 << 20
+_SETTINGS = """
+import json
+from pip._internal.commands import create_command
+options, _ = create_command("download").parse_args([])
+names = "index_url", "extra_index_urls", "find_links", "no_index", "cert", "proxy"
+print(json.dumps({name: getattr(options, name) for name in names}))
+"""
+"""Run with pip, whose options know environment, files and defaults; there is no public way to ask for all."""
+_SYSTEMS = r"any|manylinux\w*_x86_64"
+_TIMEOUT_S = 60
+_ACCEPTED = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
 
 
 class PackageError(Exception):
@@ -76,19 +87,6 @@ def hash_of(path: Path, algorithm: str) -> str:
         while chunk := file.read(_HASH_CHUNK_BYTES):
             found.update(chunk)
     return found.hexdigest()
-
-
-_SETTINGS = """
-import json
-from pip._internal.commands import create_command
-options, _ = create_command("download").parse_args([])
-names = "index_url", "extra_index_urls", "find_links", "no_index", "cert", "proxy"
-print(json.dumps({name: getattr(options, name) for name in names}))
-"""
-"""Run with pip, whose options know environment, files and defaults; there is no public way to ask for all."""
-_SYSTEMS = r"any|manylinux\w*_x86_64"
-_TIMEOUT_S = 60
-_ACCEPTED = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,15 @@ _ANY = 0.15
 _LETTERS = 26
 _BEGIN = "^"
 END = "$"
+_REMEMBERED = 1024
+_WEIGHT = 0.7
+"""Weight of the prior beside the sound."""
+_LIKELY_WORD, _LIKELY_NAME = 2.0, 3.0
+"""Scores of a likely word that is said, and of one that is spelled, in nats."""
+_REPEATED_SIGN = 4.0
+"""Cost of a sign that follows another, in nats: a search that is lost repeats "dot"."""
+_WORD = re.compile(r"[a-z]+(?:-ray)?|\d")
+_SIGNS = frozenset(("dot", "at", "dash", "hyphen", "underscore", "plus"))
 
 
 class LetterPrior:
@@ -49,17 +58,6 @@ class LetterPrior:
             total, kinds = sum(followed.values()), len(followed)
             probability = (followed.get(letter, 0) + kinds * probability) / (total + kinds)
         return math.log(_LETTERS * ((1 - _ANY) * probability + _ANY / _LETTERS))
-
-
-_REMEMBERED = 1024
-_WEIGHT = 0.7
-"""Weight of the prior beside the sound."""
-_LIKELY_WORD, _LIKELY_NAME = 2.0, 3.0
-"""Scores of a likely word that is said, and of one that is spelled, in nats."""
-_REPEATED_SIGN = 4.0
-"""Cost of a sign that follows another, in nats: a search that is lost repeats "dot"."""
-_WORD = re.compile(r"[a-z]+(?:-ray)?|\d")
-_SIGNS = frozenset(("dot", "at", "dash", "hyphen", "underscore", "plus"))
 
 
 class SpellingPrior:

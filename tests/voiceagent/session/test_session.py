@@ -186,11 +186,10 @@ async def call():
         mouth: Mouth | None = None,
         settings: CallSettings | None = None,
         llm_end: LlmEnd | None = None,
-        agent: AgentConfig = AGENT,
         **of_hearing: float,
     ) -> Call:
         services = await call_services(
-            ears or Ears(), brain or Brain(), mouth or Mouth(), agent=agent, **of_hearing
+            ears or Ears(), brain or Brain(), mouth or Mouth(), agent=AGENT, **of_hearing
         )
         answering = services.answering
         policy = replace(answering.policy, llm_end=llm_end)
@@ -557,9 +556,9 @@ async def test_a_late_answer_is_filled_whatever_ends_beside_it(call):
     assert answer.filler not in answer.prompt_text
 
 
-async def test_filler_comes_as_early_as_the_settings_demand(call):
-    patient = AgentConfig(apology="Sorry.", filler_after_s=600.0)
-    one = await call(brain=Queued(), settings=call_settings(filler_by_s=0.5), agent=patient)
+async def test_filler_comes_as_early_as_the_settings_demand(call, monkeypatch):
+    monkeypatch.setattr(AgentConfig, "filler_after_s", 600.0)
+    one = await call(brain=Queued(), settings=call_settings(filler_by_s=0.5))
     await one.turn()
     await one.client.until(lambda: one.client.of(notify.NotifyResponseText))
     assert one.client.of(notify.NotifyResponseText)[0].text == one.services.speaking.filler.fragment.text

@@ -39,6 +39,7 @@ from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 
 _BUSY = "the machine is busy with other work, and what takes 1 s of a processor takes {:.1f} s"
+NAMES = "the configuration", "against"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +149,6 @@ def _print(figures: Figures, limits: Baseline) -> None:
         shown = "" if before is None else f"{before:.2f}"
         table.add_row(name, f"{value:.2f}x", f"{figures.milliseconds[name]:.1f}", shown, limit)
     Console().print(table)
-
-
-NAMES = "the configuration", "against"
 
 
 def gate_against(config: Config, other: Config, plan: Plan, max_loss: float) -> None:

@@ -23,6 +23,7 @@ work that needs more processors, or needs them more often, loses more time.
 MIN_QUIET = 5
 """Minimum number of such blocks; with fewer, all blocks count."""
 CPU = "processor time alone"
+Figure = Annotated[float, Field(gt=0)]
 
 
 @dataclass(slots=True)
@@ -134,9 +135,6 @@ def figures_of(blocks: Sequence[Block], verdicts: Mapping[str, Sequence[bool]]) 
         figures.times[CPU] = median(sum(b.alone_cpu_s) / sum(b.reference_cpu_s) for b in cpu)
         figures.milliseconds[CPU] = 1000 * median(time for block in cpu for time in block.alone_cpu_s)
     return figures
-
-
-Figure = Annotated[float, Field(gt=0)]
 
 
 class Baseline(BaseModel):

@@ -13,6 +13,8 @@ from voiceagent.conversation.settings import TurnDetection
 
 AGREED_S = 0.16
 """Time after a pause's event at which the VAD mostly agrees: it reports voice 95 ms longer."""
+WINDOW_S = 0.032
+"""Length of a VAD window, the resolution of silences."""
 
 
 @dataclass(slots=True)
@@ -70,10 +72,6 @@ def first_silence(detection: TurnDetection) -> float:
     if detection.kind == "semantic_vad":
         return SILENCES[detection.eagerness].open_s
     return detection.silence_s
-
-
-WINDOW_S = 0.032
-"""Length of a VAD window, the resolution of silences."""
 
 
 class CallersVoice:

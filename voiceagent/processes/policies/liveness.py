@@ -70,9 +70,11 @@ class Heartbeat:
         self._last_busy_s, self._worked_until_s = None, 0.0
 
     def record_busy_time(self, busy_s: float) -> None:
-        """Record how long the silent process has computed, or waited for a core, since it began."""
+        """Record how long the silent process has computed, or waited for a core, since it began. This falls
+        when a thread ends, which takes its waits along.
+        """
         idle_s = self.silent_s - self._worked_until_s
-        if self._last_busy_s is None:
+        if self._last_busy_s is None or busy_s < self._last_busy_s:
             self._last_busy_s = busy_s
         elif busy_s - self._last_busy_s >= _WORKING_SHARE * idle_s:
             self._last_busy_s, self._worked_until_s = busy_s, self.silent_s

@@ -15,6 +15,8 @@ from typing import Literal
 
 VNNI = frozenset(("avx512_vnni", "avx_vnni"))
 """Flags of Linux for instructions that add products of 8 bits in 32 bits."""
+GIB = 1 << 30
+_QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,compute_cap", "--format=csv,noheader,nounits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,6 @@ def int8_arithmetic(cpuinfo: str, environ: Mapping[str, str]) -> Int8Arithmetic 
     wanted = environ.get("CT2_USE_MKL", "").lower()
     uses_mkl = wanted in ("1", "true") if wanted else cells["vendor_id"] == "GenuineIntel"
     return Int8Arithmetic("MKL" if uses_mkl else "oneDNN", not VNNI.isdisjoint(cells["flags"].split()))
-
-
-GIB = 1 << 30
-_QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,compute_cap", "--format=csv,noheader,nounits")
 
 
 @dataclass(frozen=True, slots=True)

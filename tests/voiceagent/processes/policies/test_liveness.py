@@ -47,6 +47,16 @@ def test_a_silent_process_that_stops_computing_has_as_long_as_any_other_from_the
     assert states == ["well"] * 2 + ["late"] * 14 + ["hung"]
 
 
+def test_a_thread_that_ends_with_its_waits_does_not_hide_that_the_others_compute() -> None:
+    heartbeat = Heartbeat(replace(SUPERVISION, working_s=6.0))
+    states = []
+    for beat in range(13):
+        heartbeat.beat(beat * 0.5)
+        heartbeat.record_busy_time((20.0 if beat < 2 else 10.0) + beat * 0.1)
+        states.append(heartbeat.state)
+    assert states == ["well"] * 2 + ["late"] * 10 + ["hung"]
+
+
 def test_an_answer_ends_the_silence_and_another_question_is_asked() -> None:
     heartbeat = Heartbeat(SUPERVISION)
     silent(heartbeat, 0.0, 2.0)

@@ -15,6 +15,11 @@ from typing import Literal
 
 _HEADER = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _SAMPLED = 1
+Value = str | bool | int | float | tuple[str, ...]
+Attributes = dict[str, Value]
+Kind = Literal["server", "client", "internal"]
+CALL = "call"
+"""Name of the root span of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +58,6 @@ def new_trace(call_id: str, sample: float) -> TraceContext:
 def span_id(call_id: str, name: str) -> str:
     """Return the id of a call's span, which is a hash of its name."""
     return blake2b(name.encode(), digest_size=8, key=call_id.encode()[:64]).hexdigest()
-
-
-Value = str | bool | int | float | tuple[str, ...]
-Attributes = dict[str, Value]
-Kind = Literal["server", "client", "internal"]
-
-CALL = "call"
-"""Name of the root span of a call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans
 
 MAX_TOOLS = 32
 """Maximum open tool calls; the oldest is then ended as unanswered."""
+Moments = Mapping[Moment, int]
+"""Microseconds of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,6 @@ class ToolSpans:
         """End all open spans at the end of the call."""
         for call_id in list(self._running):
             self.end(call_id, "unanswered", "", now_us)
-
-
-Moments = Mapping[Moment, int]
-"""Microseconds of the clock."""
 
 
 @dataclass(slots=True)
