@@ -3,6 +3,7 @@
 import gc
 import inspect
 import logging
+import signal
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -14,6 +15,9 @@ from voiceagent.processes.threads import hold_threads
 # As the command line does, before a test imports numpy: threads of BLAS wait by spinning, which takes several
 # times the CPU time of the work itself where other processes have the cores.
 hold_threads()
+
+# A shell starts background jobs with Ctrl-C ignored, and what they start inherits that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Machines are shared and noisy: how long an example takes says nothing about the code.
 settings.register_profile("no deadline", deadline=None)

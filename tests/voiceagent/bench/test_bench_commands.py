@@ -43,6 +43,7 @@ def test_a_bench_of_turns_measures_each_variant(config, capsys):
     assert set(result["milliseconds"]["total"]) == {"p50", "p95", "max"}
 
 
+@pytest.mark.flaky(reruns=1)  # calls in real time, as those of `REAL_TIME` in tests/conftest.py
 def test_a_bench_of_interruptions_measures_how_the_agent_yields(config, capsys):
     material = ["--voice", VOICE, "--interruptions", "2", "--noises", "2", "--resumed", "1", "--calls", "3"]
     assert interruptions.main(["--config", config, *material, "--json"]) == 0

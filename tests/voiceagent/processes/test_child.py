@@ -132,11 +132,11 @@ async def test_a_worker_that_computes_for_longer_is_waited_for() -> None:
 
 
 async def test_a_worker_that_gets_no_core_to_compute_on_is_waited_for() -> None:
-    host = EngineHost(hosted_engine("Obedient"), supervision=replace(QUICK, working_s=120.0))
+    host = EngineHost(hosted_engine("Obedient"), supervision=replace(QUICK, hang_s=3.0, working_s=240.0))
     await host.start()
     [waiting] = host.process_ids
-    with starved(waiting):
-        assert await all_of(host, ("compute for", 0.04)) == ["computed"]
+    with starved(waiting):  # its wait counts once it has had its turn, which may take a second
+        assert await all_of(host, ("compute for", 0.07)) == ["computed"]
     assert host.process_ids == [waiting]
     await host.close()
 

@@ -351,7 +351,8 @@ async def test_while_the_upstream_hears_a_voice_it_is_sent_silence_for_a_line_th
 
 async def test_one_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     made = MadeUpstream(refusals=[(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded")] * 9)
-    async with calling(made, monkeypatch, retries=1) as (call, _, _):
+    monkeypatch.setattr(UpstreamConfig, "retries", 1)
+    async with calling(made, monkeypatch) as (call, _, _):
         async with asyncio.timeout(20):
             await call.ended()
     assert len(made.handshakes) == 2
