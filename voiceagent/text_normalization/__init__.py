@@ -36,6 +36,7 @@ from voiceagent.text_normalization.rules import Rule
 from voiceagent.text_normalization.sentence_ends import GLUED
 from voiceagent.text_normalization.speech_markup import ELLIPSIS, pause_of_ellipsis
 from voiceagent.text_normalization.spoken import UNSPACED_LETTER, Alignment, Spoken
+from voiceagent.text_normalization.spoken_digits import places_of_digits
 from voiceagent.text_normalization.times import time_rules
 from voiceagent.text_normalization.units import unit_name_rules, unit_rules
 
@@ -91,7 +92,7 @@ def _read(text: str, at: int, language: Language, spoken: Spoken) -> int:
                 spoken.add_mark(words, at)
                 spoken.add_space()
             elif words:
-                spoken.add_words(words, at)
+                spoken.add_words(words, at, places_of_digits(match[0], words, language.code))
             else:
                 spoken.add_silence(at)
             return match.end()

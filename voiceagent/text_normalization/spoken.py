@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from voiceagent.text_normalization.punctuation import KEPT, KEPT_OPENERS, PAUSES, WORD_SEPARATORS
 
@@ -65,9 +66,14 @@ class Spoken:
         if unspaced:
             self._end_word()
 
-    def add_words(self, words: str, at: int) -> None:
-        """Add words that replace the text at `at`."""
+    def add_words(self, words: str, at: int, parts: Sequence[tuple[int, int]] = ()) -> None:
+        """Add words that replace the text at `at`.
+
+        parts: further words within them, as pairs (index in `words`, index in the text from `at` on).
+        """
         self._begin_piece(at, separate=_UNSPACED.match(self._last) is None)
+        begin = at - self._origin
+        self._pairs += [(self._length + spoken, begin + written) for spoken, written in parts]
         self._append(words)
         self._was_rewritten = True
 

@@ -17,6 +17,8 @@ _ALSO: Mapping[str, Mapping[str, str]] = {"en": {"oh": "0", "o": "0"}, "de": {"z
 _REPEATED: Mapping[str, Mapping[str, int]] = {"en": {"double": 2, "triple": 3}}
 """Words that repeat the following digit."""
 _WORD = re.compile(r"\d+|[^\W\d_]+")
+_LONG = 4
+"""Digits of a number within which callers interrupt, to write it down."""
 
 
 def digits_of(text: str, language: str) -> str:
@@ -34,6 +36,21 @@ def trailing_digits(words: Sequence[str], language: str) -> str:
     """
     figures = reversed(list(_figures(words, language)))
     return "".join(reversed(list(takewhile(bool, figures))))
+
+
+def places_of_digits(written: str, words: str, language: str) -> list[tuple[int, int]]:
+    """Return where each digit after the first begins in a long number that is read digit by digit, as pairs
+    (index in `words`, index in `written`). Empty for other numbers.
+    """
+    places = [index for index, character in enumerate(written) if character.isdecimal()]
+    if len(places) < _LONG:
+        return []
+    spoken = _spoken(language)
+    said = [(word.start(), spoken.get((word[0].lower(),), "")) for word in _WORD.finditer(words)]
+    digits = [(at, digit) for at, digit in said if digit]
+    if [digit for _, digit in digits] != [written[index] for index in places]:
+        return []
+    return [(at, index) for (at, _), index in zip(digits, places, strict=True)][1:]
 
 
 def number_at(words: Sequence[str], index: int, language: str) -> tuple[str, int]:

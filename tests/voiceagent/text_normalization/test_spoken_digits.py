@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from voiceagent.text_normalization.languages import find_language
 from voiceagent.text_normalization.numbers import in_words
-from voiceagent.text_normalization.spoken_digits import digits_of, trailing_digits
+from voiceagent.text_normalization.spoken_digits import digits_of, places_of_digits, trailing_digits
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,25 @@ def test_single_digits_are_found_in_any_number(digits: list[int], language: str)
 )
 def test_only_the_digits_at_the_end(said: str, digits: str) -> None:
     assert trailing_digits(said.split(), "en") == digits
+
+
+def test_a_long_number_read_digit_by_digit_has_the_places_of_its_digits() -> None:
+    words = "plus four four, two zero"
+    assert [(words[at:], at_digit) for at, at_digit in places_of_digits("+44 20", words, "en")] == [
+        ("four, two zero", 2),
+        ("two zero", 4),
+        ("zero", 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("204", "two oh four"),  # short
+        ("1500", "one thousand five hundred"),
+        ("1999", "nineteen ninety-nine"),
+        ("1-800", "one, eight hundred"),
+    ],
+)
+def test_a_number_that_is_short_or_read_otherwise_is_one_word(written: str, words: str) -> None:
+    assert places_of_digits(written, words, "en") == []

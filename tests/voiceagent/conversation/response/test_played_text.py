@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from audio.synthesizers import Speech, WordTiming
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.response.played_text import PlayedText
+from voiceagent.text_normalization import normalize
 
 RATE_HZ = 1_000
 
@@ -112,6 +113,15 @@ def test_a_price_is_heard_when_half_of_its_spoken_words_are():
     assert heard.played(1.5) == "It is"
     assert heard.played(2.6) == "It is $5.25"
     assert heard.played(4.6) == "It is $5.25 today"
+
+
+def test_a_number_read_digit_by_digit_is_heard_up_to_a_digit():
+    spoken, alignment = normalize("Call 020 7946 now")
+    heard = response((Fragment("Call 020 7946 now", spoken, alignment), [sound(100 * len(spoken))]))
+    assert spoken == "Call zero two zero, seven nine four six now"
+    assert heard.played(0.1 * spoken.index("seven")) == "Call 020"
+    assert heard.played(0.1 * spoken.index("four")) == "Call 020 79"
+    assert heard.played(0.1 * spoken.index("now")) == "Call 020 7946"
 
 
 def test_fragments_follow_each_other():
