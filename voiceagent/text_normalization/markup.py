@@ -42,13 +42,13 @@ def _nothing(match: re.Match[str], _: Language) -> str:
 
 
 def _citation(match: re.Match[str], _: Language) -> str | None:
-    """Leave out the number of a source at the end of a clause: "the capital [3]."."""
+    """Leave out the number of a source at the end of a clause: "the capital [3]."; not a key, "dial [9]"."""
     return None if _NAMES_A_NUMBER.search(text_before(match, 12)) else ""
 
 
 RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[\w.,;:!?%)\]\"”]){_CITED}", _nothing),
-    rule(rf"(?<=[\w%)][ ]){_CITED}(?=[.,;:!?\[]|[ ]?$)", _citation),
+    rule(rf"(?<=[\w%)][ ]){_CITED}(?=[.,;:!?\[]|[ ]?$)", _citation, "en"),
     rule(r"【\d{1,3}(?::\d{1,3})?†[^】]{0,60}】", _nothing),
     rule(r"```[\w+-]*", _nothing),
     rule(r"`+ | \*\*+ | __+ | ~~+ | \|+", _nothing),
