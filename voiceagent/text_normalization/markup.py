@@ -48,7 +48,7 @@ def _citation(match: re.Match[str], _: Language) -> str | None:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(rf"(?<=[\w.,;:!?%)\]\"”]){_CITED}", _nothing),
+    rule(rf"(?<=[\w.,;:!?%)\]\"”])(?<!\b[^\W\d]){_CITED}", _nothing),
     rule(rf"(?<=[\w%)][ ]){_CITED}(?=[.,;:!?\[]|[ ]?$)", _citation),
     rule(r"【\d{1,3}(?::\d{1,3})?†[^】]{0,60}】", _nothing),
     rule(r"```[\w+-]*", _nothing),
