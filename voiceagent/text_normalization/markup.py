@@ -37,7 +37,9 @@ def _nothing(match: re.Match[str], _: Language) -> str:
 
 _CITED = r"\[[1-9]\d?(?:(?:,[ ]?|[-–])\d{1,2})*\]"
 _NAMES_A_NUMBER = re.compile(
-    r"\b(?:see|note|notes|in|and|or|of|from|to|item|option|press|ref|reference|step|is|are|number)\s$",
+    r"\b(?:see|notes?|in|and|or|of|from|to|items?|options?|press|ref|references?|steps?|is|are|numbers?|dial|keys?"
+    r"|enter|type|hit|say|choose|select|pick|add|then|answers?|questions?|buttons?|lines?|pages?|figures?|tables?"
+    r"|chapters?|extension|room|code)\s$",
     re.IGNORECASE,
 )
 
