@@ -219,7 +219,12 @@ FORMS: tuple[tuple[str, _Form], ...] = (
 
 
 def _marked_end(text: str, mark: str, other: str) -> int:
-    """Return the position after the last `mark` if no `other` can follow it; -1 otherwise."""
-    end = text.rfind(mark) + len(mark)
-    rest = text[end:].lstrip()
-    return end if mark in text and rest and not other.startswith(rest[: len(other)]) else -1
+    """Return the position after the first `mark` that no `other` can follow; -1 if there is none yet."""
+    end = text.find(mark)
+    while end >= 0:
+        end += len(mark)
+        rest = text[end:].lstrip()
+        if not other.startswith(rest[: len(other)]):
+            return end
+        end = text.find(mark, end) if rest.startswith(other) else -1
+    return -1

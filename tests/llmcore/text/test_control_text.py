@@ -197,6 +197,13 @@ def test_an_argument_beyond_the_parameters_is_an_unreadable_call() -> None:
         control.push('play("Hamlet", 2)')
 
 
+@pytest.mark.parametrize("call", ['hang_up("Goodbye.")', '{"name": "hang_up", "arguments": ["Goodbye."]}'])
+def test_a_tool_without_parameters_is_called_without_the_values_that_the_model_gave(call: str) -> None:
+    control = ControlText(("hang_up",), parameters={"hang_up": ()})
+    parts = control.push(call) + control.finish()
+    assert [(each.name, each.arguments) for part in parts for each in part.calls] == [("hang_up", "{}")]
+
+
 @pytest.mark.parametrize("below", ["", "\n", "\n\norder:\npizza: ham", "\norder:\n  pizza: ham\n"])
 def test_calls_in_yaml_have_nothing_below_them_but_other_calls(below: str) -> None:
     text = f"Certainly.\norder:\npizza: tuna{below}"
@@ -240,6 +247,11 @@ def test_a_name_right_behind_a_fence_is_a_call_however_the_reply_is_cut() -> Non
     text = '```weather {city: "Rome"}```'
     for at in range(len(text)):
         assert read([text[:at], text[at:]]) == ("", ROME, ""), at
+
+
+def test_words_between_two_calls_of_glm_without_their_marks_are_said() -> None:
+    call = CALLS["GLM, no mark"]
+    assert read([f"{call}<think>Hm.</think>Once more.\n{call}"]) == ("Once more.\n", ROME * 2, "Hm.")
 
 
 @given(st.lists(PARTS, max_size=4), st.data(), st.booleans(), st.booleans())
