@@ -41,22 +41,24 @@ def read_arguments(text: str) -> str:
     return body[:end] if is_object(body[:end]) else json.dumps(found, ensure_ascii=False)
 
 
-def with_names(text: str, parameters: Sequence[str]) -> str:
+def with_names(text: str, parameters: Sequence[str] | None) -> str:
     """Return the JSON of arguments, with names for those that the model gave by their positions.
 
     text: JSON; in a list, values without names precede objects of those with names. Any other text is the
-    only argument. parameters: the tool's, in order. Raises MalformedToolCall for a value beyond them.
+    only argument. parameters: the tool's, in order; None if they are not known. A tool that has none is
+    called without the values. Raises MalformedToolCall for a value beyond the parameters.
     """
     try:
         given = json.loads(text)
     except ValueError:
-        given = [text] if len(parameters) == 1 and text.strip() and text[0] not in "{[" else None
+        one = parameters is not None and len(parameters) == 1 and text.strip() and text[0] not in "{["
+        given = [text] if one else None
     if not isinstance(given, list):
         return text
-    values = [value for value in given if not isinstance(value, dict)]
-    if len(values) > len(parameters):
+    values = [] if parameters == () else [value for value in given if not isinstance(value, dict)]
+    if len(values) > len(parameters or ()):
         raise MalformedToolCall(f"an argument without a name: {text!r}")
-    named = dict(zip(parameters, values, strict=False))
+    named = dict(zip(parameters or (), values, strict=False))
     for value in given:
         named |= value if isinstance(value, dict) else {}
     return json.dumps(named, ensure_ascii=False)

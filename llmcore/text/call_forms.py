@@ -39,11 +39,12 @@ _BEFORE_JSON = (
 _JSON_ARGUMENTS = re.compile(r"""\{{1,2}\s*(?:["'}]|\w+\s*:\s*["']|(?P<key>\w+)\s*:\s*[^\s"'])""")
 _JSON_ARGUMENTS_BEGIN = re.compile(r"\{{1,2}\s*(?:\w+\s*(?::\s*)?)?\Z")
 _BRACKETS = re.compile(
-    r"""(?:\.call)?\(\s*(?:["'{]|\w+=\S|\w+\s*[:=]\s*["']|(?P<key>\w+)\s*[:=]\s*[^\s"'])"""
+    r"""(?:\.call)?\(\s*(?:(?P<value>["'])|\{|\w+=\S|\w+\s*[:=]\s*["']|(?P<key>\w+)\s*[:=]\s*[^\s"'])"""
     r"""|(?:\.call)?\ \(\s*(?P<apart>\w+)\s*=\s*(?P<quote>["'])?\S"""
 )
 """Beginnings of arguments. key, apart: a parameter that may be a word of a remark instead: without quotes
-around its value, or in brackets apart from the name ("Your order (total = 12 dollars) is ready.").
+around its value, or in brackets apart from the name ("Your order (total = 12 dollars) is ready."). value: an
+argument by its position, which within a sentence is code that is explained ('search("x") returns a list').
 """
 _NUMBER = re.compile(r"\A:\d{1,2}(?=\s*(?:\{|\Z))")
 """Number of a call after its name: `functions.weather:0{...}` (Kimi)."""
@@ -118,6 +119,8 @@ def _has_arguments(text: str, start: int, at: int, known: Known) -> bool:
     found = _BRACKETS.match(text, at)
     if found is None or not known.takes(text[start:at], found["key"] or found["apart"]):
         return False
+    if found["value"]:
+        return known.at_start or known.after_sentence or start > 0 or "_" in text[:at]
     return found["apart"] is None or known.at_start or found["quote"] is not None
 
 
@@ -214,7 +217,12 @@ FORMS: tuple[tuple[str, _Form], ...] = (
 
 
 def _marked_end(text: str, mark: str, other: str) -> int:
-    """Return the position after the last `mark` if no `other` can follow it; -1 otherwise."""
-    end = text.rfind(mark) + len(mark)
-    rest = text[end:].lstrip()
-    return end if mark in text and rest and not other.startswith(rest[: len(other)]) else -1
+    """Return the position after the first `mark` that no `other` can follow; -1 if there is none yet."""
+    end = text.find(mark)
+    while end >= 0:
+        end += len(mark)
+        rest = text[end:].lstrip()
+        if not other.startswith(rest[: len(other)]):
+            return end
+        end = text.find(mark, end) if rest.startswith(other) else -1
+    return -1

@@ -412,7 +412,7 @@ class ControlText:
 
     def _call(self, written: WrittenCall) -> ToolCall:
         name = known_name(written[0], self._names)
-        return ToolCall(self._new_id(), name, with_names(written[1], self._parameters.get(name, ())))
+        return ToolCall(self._new_id(), name, with_names(written[1], self._parameters.get(name)))
 
 
 def _drop(_: str) -> None:

@@ -32,7 +32,8 @@ def yaml_end(text: str, names: AbstractSet[str], parameters: Collection[str] | N
     """Return the end of a call in YAML at the beginning of a text: 0 while that may still become one, -1 for
     one that has no end yet, None if it is no call.
 
-    parameters: those that may be the first one; None for any.
+    parameters: those that may be the first one; None for any. A name and parameters with words below them are
+    no call: the agent reads something out ("email:\\nto: Anna\\nShall I send it?").
     """
     head, newline, rest = text.partition("\n")
     if not newline:
@@ -43,18 +44,39 @@ def yaml_end(text: str, names: AbstractSet[str], parameters: Collection[str] | N
     pairs = 0
     for number, line in enumerate(lines):
         last = number == len(lines) - 1
-        found = _PAIR.match(line)
+        another = pairs and not last and line.endswith(":") and _name_of(line, names)
+        found = None if another else _PAIR.match(line)
         if found is None or (pairs == 0 and not _may_begin(found, lines[number + 1 :], parameters)):
             if last and re.fullmatch(r"[ ]*[\w -]*", line):
-                return -1 if pairs else 0
-            return len(text) - len("\n".join(lines[number:])) - 1 if pairs else None
+                return -1 if pairs and not line.strip() else 0
+            if not pairs:
+                return None
+            end = len(text) - len("\n".join(lines[number:])) - 1
+            named_by_key = ":" in head.rstrip(": ") or lines[0].partition(":")[0].strip() in _ARGUMENTS
+            return end if named_by_key else _end_without_words_below(text, end, names)
         pairs += not last or bool(found["value"])
     return -1 if pairs else 0
+
+
+def _end_without_words_below(text: str, end: int, names: AbstractSet[str]) -> int | None:
+    """Return the end of a call if nothing, the end of a fence or another call is below it; else as
+    `yaml_end`.
+    """
+    below = text[end:].lstrip()
+    if not below:
+        return -1
+    head, newline, _ = below.partition("\n")
+    if below.startswith("```") or (newline and _name_of(head, names)):
+        return end
+    begins = "```".startswith(below) or (not newline and head.rstrip(": ") in _head_beginnings(names))
+    return 0 if begins else None
 
 
 def _name_of(head: str, names: Collection[str]) -> str | None:
     """Return the tool that the first line names: "weather:" or "name: weather"."""
     for lead in _LEADS:
+        if not head.strip().startswith(lead):
+            continue
         name = head.strip().removeprefix(lead) if lead else head.strip().removesuffix(":")
         if name.strip("\"'") in names and (lead or head.rstrip().endswith(":")):
             return name.strip("\"'")

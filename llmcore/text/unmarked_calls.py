@@ -77,7 +77,8 @@ def judge(text: str, known: Known) -> Verdict | Found:
     if text.startswith("`", at):
         if begins := _FENCE_BEGINS.match(text, at):
             word = begins[1] or ""
-            return "open" if any(language.startswith(word) for language in _LANGUAGES) else "text"
+            if any(language.startswith(word) for language in _LANGUAGES):
+                return "open"
         if program := _PROGRAM.match(text, at):
             return _judge_program(text, program.end(), known.names)
         fence = _FENCE.match(text, at)

@@ -31,8 +31,9 @@ _PICTURES = (
 )
 _CITED = r"\[[1-9]\d?(?:(?:,[ ]?|[-–])\d{1,2})*\]"
 _NAMES_A_NUMBER = re.compile(
-    r"\b(?:see|notes?|in|and|or|of|from|to|with|item|option|press|select|choose|dial|enter|say|type|key|button"
-    r"|digit|extension|code|line|page|room|question|answer|ref|reference|step|is|are|number)\s$",
+    r"\b(?:see|notes?|in|and|or|of|from|to|with|items?|options?|press|refs?|references?|steps?|is|are|numbers?|dial"
+    r"|keys?|enter|type|hit|say|choose|select|pick|add|then|answers?|questions?|buttons?|digits?|lines?|pages?"
+    r"|figures?|tables?|chapters?|extension|room|code)\s$",
     re.IGNORECASE,
 )
 
@@ -47,7 +48,7 @@ def _citation(match: re.Match[str], _: Language) -> str | None:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(rf"(?<=[\w.,;:!?%)\]\"”]){_CITED}", _nothing),
+    rule(rf"(?<=[\w.,;:!?%)\]\"”])(?<!\b[^\W\d]){_CITED}", _nothing),
     rule(rf"(?<=[\w%)][ ]){_CITED}(?=[.,;:!?\[]|[ ]?$)", _citation, "en"),
     rule(r"【\d{1,3}(?::\d{1,3})?†[^】]{0,60}】", _nothing),
     rule(r"```[\w+-]*", _nothing),

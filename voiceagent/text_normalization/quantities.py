@@ -89,6 +89,9 @@ _NAMED_BY_NUMBER = word_set(
     "marque elija opción zimmer tisch raum gleis bus linie seite nummer tür haus taste die der"
 )
 """Words whose number counts nothing: "la mesa 1 tiene vistas"."""
+_TERM_FOLLOWS = re.compile(r"[ ]?(?:[-+−=^/²]|\*[ ]?\d)")
+_TERM_PRECEDES = re.compile(r"(?:[+=]|\w[*(]|[-−*](?=[ ])|(?<!\d)[-−])[ ]?$")
+"""Signs around an unknown ("2x + 3x", "f(2x)"), which has no range ("2-3x a week")."""
 
 
 def _read_percent(match: re.Match[str], language: Language) -> str | None:
@@ -175,9 +178,7 @@ def _read_out_of(match: re.Match[str], language: Language) -> str:
 
 def _read_times(match: re.Match[str], language: Language) -> str | None:
     """Read "10x" as "ten times"; in an equation the letter is an unknown."""
-    if re.match(r"[ ]?[-+−=^*/)²]", text_after(match, 2)) or re.search(
-        r"[-+−=(*][ ]?$", text_before(match, 2)
-    ):
+    if _TERM_FOLLOWS.match(text_after(match, 3)) or _TERM_PRECEDES.search(text_before(match, 2)):
         return None
     if language.code == "de":
         return f"{'ein' if match[1] == '1' else number_words(match[1], language)}mal"

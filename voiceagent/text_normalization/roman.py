@@ -14,7 +14,9 @@ _NUMERAL = r"(?:(?:XL|L(?=[XVI])X{0,3}|X{1,3})(?:IX|IV|V?I{0,3})|IX|IV|VI{0,3}|I
 """Numerals to 89. With C, D and M more words look like numerals than there are numerals."""
 _FEW = 39
 """The largest numeral that any capitalized name may have before it; "XL" and "LX" are more often letters."""
-_EARLIER = re.compile(rf"[ ]{_NUMERAL}(?:[ ]?[-–—][ ]?|,?[ ](?:and|or|to|und|bis|oder|y|et|e|en)[ ]|,[ ])$")
+_EARLIER = re.compile(
+    rf"[ ](?P<numeral>{_NUMERAL})(?:[ ]?[-–—][ ]?|,?[ ](?:and|or|to|und|bis|oder|y|et|e|en)[ ]|,[ ])$"
+)
 """The numeral before this one: "Acts II–IV", "Chapters II and IV"."""
 
 
@@ -26,8 +28,10 @@ def value_of(numeral: str) -> int:
 
 def _read_numeral(match: re.Match[str], language: Language) -> str | None:
     preceding = text_before(match, 32)
-    if earlier := _EARLIER.search(preceding):
+    letter = len(match["numeral"]) == 1
+    while earlier := _EARLIER.search(preceding):
         preceding = f"{preceding[: earlier.start()]} "
+        letter = letter or len(earlier["numeral"]) == 1
     before = re.search(r"([^\W\d_]+)[ ]$", preceding)
     word, number = (before[1] if before else ""), value_of(match["numeral"])
     names = language.roman
@@ -38,7 +42,7 @@ def _read_numeral(match: re.Match[str], language: Language) -> str | None:
         return _century_words(number, following[1] if following else "", text_before(match), language)
     if number > _FEW and match["numeral"] in ("XL", "LX"):
         return None
-    named = len(match["numeral"]) > 1 and word[:1].isupper() and number <= _FEW
+    named = not letter and word[:1].isupper() and number <= _FEW
     if named or word.lower() in names.counted or word.lower().removesuffix("s") in names.counted:
         return in_words(number, language)
     return None

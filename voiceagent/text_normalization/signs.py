@@ -199,7 +199,7 @@ RULES: tuple[Rule, ...] = (
     *(rule(r"[ ]?/[ ]?(?P<unit>[^\W\d_]+)", _read_slash, code) for code in _PER),
     rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w/@-]|\.\w))", _read_pair),
     rule(r"(?<=[\d ])/(?=[ ]?\d)", _read_division),
-    rule(r"(?<=[ ])(?:[/›]|>(?![ ]-?\d))(?=[ ][\w\"'*`-])", _read_pause),
+    rule(r"(?<=[ ])(?:[/›]|>(?![ ]-?\d[\d.,]*(?!\w)))(?=[ ][\w\"'*`-])", _read_pause),
     rule(r"(?<=°[CF])/(?=-?\d)|(?<=\d)/(?=[A-Z][a-z]+[ ]\d)", lambda match, _: ","),
     rule(r"(?<=[ ])\((?=[~≈<>±−$€£¥+-]?\d)", _read_parenthesis),
     rule(r"(?:->|=>|-->)", lambda match, language: language.signs.get("→", " ")),

@@ -71,9 +71,9 @@ def _tables_with(model: type[BaseModel], key: str, place: str) -> Iterator[str]:
 
 def _keys(model: type[BaseModel], place: Iterable[str | int]) -> list[str]:
     for part in place:
-        if isinstance(part, int):
-            continue  # index in a list of tables
-        inner = _table(model.model_fields[part].annotation)
+        if part not in model.model_fields:
+            continue  # index in a list of tables, or name of one: [languages.de]
+        inner = _table(model.model_fields[str(part)].annotation)
         if inner is None:
             break
         model = inner

@@ -131,6 +131,13 @@ REMARKS = (
     "name: order\narguments: none",
     "**order**: two pizzas",
     "Use [order] or <order>.",
+    'You write order("tuna") in Python.',
+    "Use the function `order('tuna')`.",
+    "order\npizza: tuna",
+    "order:\npizza: tuna\nnumber: 3\nThat is all.",
+    "order:\n  pizza: tuna\n\nIs that right?",
+    "order:\npizza: tuna\n- then pay",
+    "order:\npizza: tuna\nThanks",
 )
 
 
@@ -190,6 +197,24 @@ def test_an_argument_beyond_the_parameters_is_an_unreadable_call() -> None:
         control.push('play("Hamlet", 2)')
 
 
+@pytest.mark.parametrize("call", ['hang_up("Goodbye.")', '{"name": "hang_up", "arguments": ["Goodbye."]}'])
+def test_a_tool_without_parameters_is_called_without_the_values_that_the_model_gave(call: str) -> None:
+    control = ControlText(("hang_up",), parameters={"hang_up": ()})
+    parts = control.push(call) + control.finish()
+    assert [(each.name, each.arguments) for part in parts for each in part.calls] == [("hang_up", "{}")]
+
+
+@pytest.mark.parametrize("below", ["", "\n", "\n\norder:\npizza: ham", "\norder:\n  pizza: ham\n"])
+def test_calls_in_yaml_have_nothing_below_them_but_other_calls(below: str) -> None:
+    text = f"Certainly.\norder:\npizza: tuna{below}"
+    for pieces in ([text], list(text)):
+        control = ControlText(("order",), parameters={"order": ("pizza",)})
+        parts = [part for piece in pieces for part in control.push(piece)] + control.finish()
+        calls = [json.loads(each.arguments) for part in parts for each in part.calls]
+        assert calls == [{"pizza": "tuna"}, {"pizza": "ham"}][: 2 if below.strip() else 1]
+        assert "".join(part.words for part in parts).strip() == "Certainly."
+
+
 @pytest.mark.parametrize("written", ["[hang_up]", "<hang_up>", "{hang_up}", "[hang_up]\n"])
 def test_the_name_of_a_tool_without_parameters_alone_in_brackets_is_a_call(written: str) -> None:
     parameters: dict[str, tuple[str, ...]] = {"hang_up": (), "book_table": ("guests",)}
@@ -216,6 +241,17 @@ def test_text_after_a_header_that_never_ends_is_read_as_usual() -> None:
         assert whole[0].startswith(f"{said}Your table is booked.")
         assert whole[2] == "Hm."
         assert read(list(text)) == whole
+
+
+def test_a_name_right_behind_a_fence_is_a_call_however_the_reply_is_cut() -> None:
+    text = '```weather {city: "Rome"}```'
+    for at in range(len(text)):
+        assert read([text[:at], text[at:]]) == ("", ROME, ""), at
+
+
+def test_words_between_two_calls_of_glm_without_their_marks_are_said() -> None:
+    call = CALLS["GLM, no mark"]
+    assert read([f"{call}<think>Hm.</think>Once more.\n{call}"]) == ("Once more.\n", ROME * 2, "Hm.")
 
 
 @given(st.lists(PARTS, max_size=4), st.data(), st.booleans(), st.booleans())

@@ -211,6 +211,12 @@ def test_an_empty_table_adds_a_language_with_its_phrases(write):
     assert config.call_settings().language == "en"
 
 
+def test_an_unknown_key_of_a_language_is_refused_by_name(write):
+    refused = refusal(write('[languages.de]\nfillers = "Moment."'))
+    assert "languages.de.fillers = 'Moment.': unknown key" in refused
+    assert "did you mean filler?" in refused
+
+
 def test_calls_in_one_language_have_no_language_to_follow(write):
     config = load(write('[agent]\nlanguage = "de"'))
     assert (config.all_languages, config.call_settings().language) == (("de",), "")

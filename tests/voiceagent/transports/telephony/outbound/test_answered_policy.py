@@ -51,6 +51,9 @@ def test_greetings_are_recognized_as_often_as_measured(
     [
         ("I can't pick up.", "voicemail"),
         ("Dad isn't home, he's at work.", "person"),
+        ("Sorry, I was away from the phone, who is it?", "person"),
+        ("Sorry I missed your call earlier, what's up?", "person"),
+        ("Sorry I missed your call, leave a message. What's up?", "voicemail"),
         ("He isn't home. Leave a message after the tone.", "voicemail"),
         ("Who did you want to reach today?", "person"),
     ],

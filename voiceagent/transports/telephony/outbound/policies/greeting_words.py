@@ -140,11 +140,11 @@ _QUESTION = _any_of(
     r"speaking",
 )
 _ASKS_BACK = re.compile(
-    r"\b(?:who(?:'s| is) (?:this|calling|speaking|that|asking)"
+    r"\b(?:who(?:'s| is) (?:this|calling|speaking|that|asking|it|there)|what's up|what do you want"
     r"|(?:can|could|may|shall|should) i (?:take|ask|tell|give|help|have)\b[\w' ]*"
     r"|what(?:'s| is) (?:this|it) (?:about|regarding)|is (?:this|it) (?:urgent|about)\b[\w' ]*)$"
 )
-"""A question to the caller at the end of what people say for a person who is not there."""
+"""A question at the end of what people say who missed a call, or for a person who is not there."""
 _OF_ANOTHER = _any_of(r"(?:he|she)(?:'s|'ll|'d)?")
 """Talk of another person by a pronoun: recordings name the person, or say "I"."""
 _WAIT = _any_of(
