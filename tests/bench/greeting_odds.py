@@ -40,9 +40,6 @@ HEADER = '''"""Weights of `greeting_odds`, in nats, written by `tests/bench/gree
 from __future__ import annotations
 
 '''
-USUAL = '''USUAL = frozenset(_USUAL.split())
-"""Words of many greetings, by which English is known."""
-'''
 
 
 def learned(rows: Sequence[Row]) -> Model:
@@ -86,26 +83,8 @@ def written(model: Model, words: Sequence[str]) -> str:
     for name, weight in weights.items():
         groups[weight].append(name)
     lines = [line for weight in sorted(groups) for line in wrap(f"{weight} {' '.join(groups[weight])}", 108)]
-    table = "\n".join(lines)
-    parsed = '''
-"""Each weight, a number with a point, is followed by the features that have it."""
-
-
-def _weights(table: str) -> dict[str, float]:
-    weights, weight = {}, 0.0
-    for one in table.split():
-        if "." in one:
-            weight = float(one)
-        else:
-            weights[one] = weight
-    return weights
-
-
-WEIGHTS = _weights(_TABLE)
-_USUAL = """
-'''
-    listed = "\n".join(wrap(" ".join(words), 108))
-    return f'{HEADER}BIAS = {bias}\n_TABLE = """\n{table}\n"""{parsed}{listed}\n"""\n{USUAL}'
+    table, usual_words = "\n".join(lines), "\n".join(wrap(" ".join(words), 108))
+    return f'{HEADER}BIAS = {bias}\nTABLE = """\n{table}\n"""\nUSUAL_WORDS = """\n{usual_words}\n"""\n'
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ AT_ONCE_S = 0.2
 
 
 class FillerDelay:
-    """Time from the start of a response to its filler. usual_s: `agent.filler_after_s`."""
+    """Time from the start of a response to its filler. usual_s: the delay if no earlier one is asked for."""
 
     def __init__(self, usual_s: float) -> None:
         self._usual_s = usual_s

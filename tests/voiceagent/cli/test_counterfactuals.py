@@ -182,29 +182,29 @@ class InterruptedJudge(Judge):
             yield delta
 
 
+def compare_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, future: Futures, judge: object) -> None:
+    """Compare three calls, each with this future, by this judge."""
+    kept, path = three_calls(tmp_path), write_config(tmp_path)
+    monkeypatch.setattr(counterfactuals, "fork_log", lambda *_: future)
+    monkeypatch.setattr(counterfactuals, "build_engine", lambda *_: judge)
+    settings = EvalFile(judge=EngineConfig(engine="openai"), questions=("Was it polite?",))
+    changed = load(path, {"turn.silence_s": "0.9"})
+    compare_calls(load(path), changed, kept, settings, tmp_path, recorded=True)
+
+
 def test_verdicts_before_an_interruption_are_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept, path = three_calls(tmp_path), write_config(tmp_path)
     future = Futures([calling("six")], [calling("seven")], Counts())
-    monkeypatch.setattr(counterfactuals, "fork_log", lambda *_: future)
-    monkeypatch.setattr(counterfactuals, "build_engine", lambda *_: InterruptedJudge())
-    settings = EvalFile(judge=EngineConfig(engine="openai"), questions=("Was it polite?",))
-    changed = load(path, {"turn.silence_s": "0.9"})
     with pytest.raises(KeyboardInterrupt, match="interrupted after 3 of 3 calls, 1 of them judged"):
-        compare_calls(load(path), changed, kept, settings, tmp_path, recorded=True)
+        compare_judged(tmp_path, monkeypatch, future, InterruptedJudge())
     assert "questions answered yes" in capsys.readouterr().out
 
 
 def test_forks_are_printed_although_the_judge_does_not_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept, path = three_calls(tmp_path), write_config(tmp_path)
     future = Futures([turn(0.5)], [turn(0.9)], Counts())
-    monkeypatch.setattr(counterfactuals, "fork_log", lambda *_: future)
-    monkeypatch.setattr(counterfactuals, "build_engine", lambda *_: BrokenJudge())
-    settings = EvalFile(judge=EngineConfig(engine="openai"), questions=("Was it polite?",))
-    changed = load(path, {"turn.silence_s": "0.9"})
     with pytest.raises(CommandFailed, match="the judge did not start: no connection"):
-        compare_calls(load(path), changed, kept, settings, tmp_path, recorded=True)
+        compare_judged(tmp_path, monkeypatch, future, BrokenJudge())
     assert "3 of 3 calls were forked" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from voiceagent.transports.telephony.outbound.policies.greeting_weights import BIAS, USUAL, WEIGHTS
+from voiceagent.transports.telephony.outbound.policies.greeting_weights import BIAS, TABLE, USUAL_WORDS
 
 _LENGTHS = (3, 5, 7, 9, 11, 13, 16)
 _SENTENCES = (2, 3)
@@ -26,6 +26,24 @@ _FIGURES = {
 }
 _MAX_FIGURES = 4
 _BEGIN, _END = "<", ">"
+_USUAL = frozenset(USUAL_WORDS.split())
+"""Words of many greetings, by which English is known."""
+
+
+def _weights(table: str) -> dict[str, float]:
+    """Return the weight of each feature. In the table each weight, a number with a point, is followed by the
+    features that have it.
+    """
+    weights, weight = {}, 0.0
+    for one in table.split():
+        if "." in one:
+            weight = float(one)
+        else:
+            weights[one] = weight
+    return weights
+
+
+_WEIGHTS = _weights(TABLE)
 
 
 def sound_of(word: str) -> str:
@@ -66,6 +84,6 @@ def words_of(greeting: str) -> list[str]:
 def log_odds(greeting: str) -> float:
     """Return the log-odds that a greeting is a machine's, in nats; of one in another language `BIAS`."""
     words = words_of(greeting)
-    if sum(word in USUAL for word in words) < max(1, MIN_USUAL * len(words)):
+    if sum(word in _USUAL for word in words) < max(1, MIN_USUAL * len(words)):
         return BIAS
-    return BIAS + sum(WEIGHTS.get(one, 0.0) for one in features(greeting))
+    return BIAS + sum(_WEIGHTS.get(one, 0.0) for one in features(greeting))

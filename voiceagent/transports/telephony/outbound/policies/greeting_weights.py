@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 BIAS = -2.75
-_TABLE = """
+TABLE = """
 -1.25 ends? s1252 t_l
 -1.0 c5_y f6_c452 h4 i1_b5 i3_> l l3 l3_m o3 p42_>
 -0.75 <_y2 a463 a_m352 b4 c6 d53 f6_y g3 h1_t h4_> h6 h6_i5 i i5_a3 m6552 m_n5 o2 r552 s2 t2_m y_>
@@ -63,21 +63,7 @@ l1_a l5_> len13 len16 len7 m22 m23 m25 m4 n2 n516 n_> o54 p p23 p42 p62 s3 u6253
 1.0 <_p42 <_t c523 k5 len11 len5 r2635 sentences3 y6
 1.5 o6 sentences2
 """
-"""Each weight, a number with a point, is followed by the features that have it."""
-
-
-def _weights(table: str) -> dict[str, float]:
-    weights, weight = {}, 0.0
-    for one in table.split():
-        if "." in one:
-            weight = float(one)
-        else:
-            weights[one] = weight
-    return weights
-
-
-WEIGHTS = _weights(_TABLE)
-_USUAL = """
+USUAL_WORDS = """
 1 2 3 4 5 9 a about accept account after afternoon again agent ahead all am an and anna answer answered
 answering any anything are as ask asleep assistant at automated available away back bad bank be been beep
 before being ben billing book booking brian busy but by bye call called calling calls can can't cannot car
@@ -98,5 +84,3 @@ this three through time to today tom tomorrow tone touch transferred travel try 
 us use using voice voicemail wait waiting want warehouse was we we'll we're welcome well what what's when
 where whether which who who's why wife will with would wrong yeah yes yet yo you you're you've your zero
 """
-USUAL = frozenset(_USUAL.split())
-"""Words of many greetings, by which English is known."""
