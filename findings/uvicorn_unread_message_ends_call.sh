@@ -3,7 +3,7 @@
 # ping timeout", though the client answers every ping.
 #
 # The server sends a ping each 20 s and waits 20 s for the answer (`ws_ping_interval`, `ws_ping_timeout`). One expects it to
-# close only a client that is gone. But `websockets-sansio`, which replaces the deprecated `websockets`, and `wsproto` stop
+# close only a client that is gone. But `websockets-sansio`, the default since `websockets` is deprecated, and `wsproto` stop
 # reading from the socket at the first message that waits for `receive()`, and the answers to pings wait behind it. An agent that
 # reads a question, calls a tool and speaks its reply before it reads again loses each call where that lasts longer than 40 s
 # and the client has sent a single mark or key press meanwhile. Without that message the same code works, so a test does not
