@@ -295,6 +295,7 @@ class CurrentResponse:
     def _on_generated(self, response: Response, event: ev.ResponseGenerated) -> list[Command]:
         made = response.phase.result if isinstance(response.phase, Generating) else Result()
         if response.refused_calls and not response.played.own_text and not made.failure:
+            # the name is that of a former key: logs have this text
             return self._fail(response, "llm: it calls tools without end (agent.max_tool_rounds)")
         result = replace(made, finish_reason=event.finish_reason, usage=event.usage, opaque=event.opaque)
         if not response.spoken:

@@ -41,7 +41,7 @@ def test_a_missing_setting_of_the_provider_is_named(
 ) -> None:
     carrier = kind()
     complete = carrier.table()
-    carrier.table = lambda: {**{k: v for k, v in complete.items() if k != setting}, "open": True}  # type: ignore[method-assign]
+    carrier.table = lambda: {k: v for k, v in complete.items() if k != setting}  # type: ignore[method-assign]
     with pytest.raises(ConfigError, match=rf"telephony\.{kind.name}\.{setting}"):
         dialer(outbound_config(carrier), tmp_path)
 
