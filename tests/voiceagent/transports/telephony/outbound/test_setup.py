@@ -50,8 +50,11 @@ def test_a_missing_setting_of_the_provider_is_named(
     ("outbound", "named"),
     [
         ({"numbers": {}}, "outbound.numbers"),
-        ({"numbers": {"audiosocket": OWN}}, "outbound.numbers.audiosocket"),
-        ({"numbers": {"telnyx": OWN}}, "outbound.numbers.telnyx"),
+        ({"numbers": {"audiosocket": OWN}}, r"outbound\.numbers\.audiosocket = .*; allowed: twilio$"),
+        (
+            {"numbers": {"telnyx": OWN}},
+            r"outbound\.numbers\.telnyx = .* no table \[telephony\.telnyx\]; allowed: twilio$",
+        ),
     ],
 )
 def test_numbers_must_name_a_provider_that_places_calls(
