@@ -28,8 +28,7 @@ from audio.recognizers import (
 )
 from audio.recognizers.decoding.growing_window import GrowingWindow, Segment, wordless_samples
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
-from audio.recognizers.low_priority import lower_priority
-from audio.recognizers.second_opinion import SecondModel, SecondOpinion, WholeUtterance
+from audio.recognizers.second_opinion import SecondModel, SecondOpinion, WholeUtterance, lower_priority
 
 _T = TypeVar("_T")
 

@@ -31,6 +31,7 @@ RENAMED_TABLES = {"deadlines": "timeouts", "lanes": "priority", "supervision": "
 """The same for tables, for those without renamed keys."""
 REMOVED_KEYS = {
     "agent.filler_after_s": "the filler is said 1.5 s after the end of the turn",
+    "agent.max_tool_rounds": "a model may call tools 8 times in a row for one answer",
     "budget.endpointing_ms": "its budget is 230 ms",
     "budget.fragmenting_ms": "its budget is 0.6 of budget.llm_ttft_ms",
     "budget.network_ms": "its budget is 60 ms",
@@ -130,6 +131,12 @@ REMOVED_KEYS = {
     "supervision.start_s": "a process has 120 s to restart",
     "supervision.worker_hang_s": "a call worker is restarted after 10 s without a heartbeat",
     "telephony.asterisk.ari_user": "the user in ari.conf is voiceagent",
+    "telephony.asterisk.open": '[telephony] has a list of them, open = ["asterisk"]',
+    "telephony.audiosocket.open": '[telephony] has a list of them, open = ["audiosocket"]',
+    "telephony.plivo.open": '[telephony] has a list of them, open = ["plivo"]',
+    "telephony.telnyx.open": '[telephony] has a list of them, open = ["telnyx"]',
+    "telephony.twilio.open": '[telephony] has a list of them, open = ["twilio"]',
+    "telephony.vonage.open": '[telephony] has a list of them, open = ["vonage"]',
     "timeouts.audio_s": "chunks of audio have timeouts.first_audio_s, as the first one has",
     "timeouts.engine_hang_s": "an engine process is restarted after 5 s without a heartbeat",
     "timeouts.restart_s": "a process has 120 s to restart",

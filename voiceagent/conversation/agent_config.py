@@ -144,9 +144,9 @@ class AgentConfig(Section):
     """
     temperature: float = Field(default=0.0, ge=0, le=2)
     """Sampling temperature, unless the client sets its own. 0 is greedy decoding."""
-    max_tool_rounds: int = Field(default=8, ge=1)
-    """Responses with tool calls within one answer. The next response may call none; if it is empty, the
-    caller hears the apology.
+    max_tool_rounds: ClassVar[int] = 8
+    """Responses with tool calls within one answer: a caller waits for no more. The next response may call
+    none; if it is empty, the caller hears the apology.
     """
 
     @model_validator(mode="after")

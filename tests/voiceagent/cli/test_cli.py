@@ -142,7 +142,7 @@ def test_a_server_that_cannot_start_leaves_the_process_its_signals(fixed):
 
 
 def test_an_address_of_another_machine_is_exit_1(fixed, capsys):
-    text = fixed.read_text().replace("[telephony.twilio]", "[telephony.twilio]\nopen = true\n#")
+    text = fixed.read_text().replace("[telephony]", '[telephony]\nopen = ["twilio"]')
     fixed.write_text("[server]\nopen = true\n" + text)
     assert main(["serve", "--config", str(fixed), "--host", "192.0.2.1"]) == 1
     assert "cannot listen on 192.0.2.1:8080" in capsys.readouterr().err

@@ -14,7 +14,6 @@ from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, MessageItem, PlannedWords
 from voiceagent.conversation.response.called_tools import CalledTools
 from voiceagent.conversation.response.messages import ResponseMessages
-from voiceagent.conversation.response.notices import ended, started
 from voiceagent.conversation.response.phases import (
     Generating,
     OutputEvent,
@@ -116,12 +115,12 @@ class CurrentResponse:
             self.preemptive = self._new(start, wanted, Preemptive(words))
             return [start]
         self.active = self._new(start, wanted, Generating())
-        return [start, started(self.active)]
+        return [start, self.active.start_notification()]
 
     def apologise(self, start: do.StartResponse, failure: str) -> list[Command]:
         """Start a response that fails at once, in place of one that cannot start."""
         self.active = self._new(start, ev.ResponseRequested(), Generating())
-        return [started(self.active), *self._fail(self.active, failure)]
+        return [self.active.start_notification(), *self._fail(self.active, failure)]
 
     def play_clip(self, clip: ev.ClipRequested) -> list[Command]:
         """Start a client's clip as the active response. Its audio is complete from the start."""
@@ -155,7 +154,7 @@ class CurrentResponse:
             return []
         self.preemptive, self.active = None, response
         held, response.phase = response.phase.held, Generating()
-        commands: list[Command] = [do.ReleaseResponse(response.response_id), started(response)]
+        commands: list[Command] = [do.ReleaseResponse(response.response_id), response.start_notification()]
         commands += self.hold_calls(acts_after_s)
         for event in held:
             commands += self.handle(event, settings)
@@ -182,7 +181,7 @@ class CurrentResponse:
                 return self._on_generating_event(response, event, settings)
             case Playing(result) if isinstance(event, ev.PlayoutSent):
                 response.phase = Sent(result)
-                return [ended(response, result)]
+                return [response.end_notification(result)]
             case Sent(result) if isinstance(event, ev.PlayoutPlayed):
                 return self._end(response, result, response.played.text)
             case Stopping() as stopping if isinstance(event, ev.PlayoutStopped):
@@ -295,6 +294,7 @@ class CurrentResponse:
     def _on_generated(self, response: Response, event: ev.ResponseGenerated) -> list[Command]:
         made = response.phase.result if isinstance(response.phase, Generating) else Result()
         if response.refused_calls and not response.played.own_text and not made.failure:
+            # the name is that of a former key: logs have this text
             return self._fail(response, "llm: it calls tools without end (agent.max_tool_rounds)")
         result = replace(made, finish_reason=event.finish_reason, usage=event.usage, opaque=event.opaque)
         if not response.spoken:
@@ -334,4 +334,4 @@ class CurrentResponse:
         response.phase = Over(played, interrupted_by, result.usage, bool(result.failure))
         self.active, self._last = None, response
         self._ended_responses.append(response)
-        return [] if notified else [ended(response, result, cut)]
+        return [] if notified else [response.end_notification(result, cut)]

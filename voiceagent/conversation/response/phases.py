@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from llmcore.engine import FinishReason, ToolCall, Usage
-from voiceagent.conversation.causes import InterruptedBy
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.causes import BARGE_IN, InterruptedBy
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
     FragmentReady,
@@ -174,4 +175,41 @@ class Response:
         """Return True if it is a preemptive response to this turn with these words."""
         return (
             isinstance(self.phase, Preemptive) and self.start.turn_id == item_id and self.phase.words == words
+        )
+
+    def start_notification(self) -> notify.NotifyResponseStarted:
+        """Return the notification that the response begins."""
+        start, wanted = self.start, self.wanted
+        return notify.NotifyResponseStarted(
+            start.response_id,
+            start.modality,
+            wanted.max_output_tokens,
+            wanted.in_conversation,
+            wanted.metadata,
+            start.out_of_band,
+            start.voice,
+        )
+
+    def end_notification(
+        self, result: Result, cut: Stopping | None = None
+    ) -> notify.NotifyResponseEnded | notify.NotifyClipEnded:
+        """Return the notification of the end, in OpenAI's terms. cut: how it was stopped, if it was."""
+        if self.is_clip:
+            return notify.NotifyClipEnded(self.response_id, completed=cut is None)
+        status: notify.ResponseStatus = "completed"
+        reason = ""
+        interrupted_by: InterruptedBy = ""
+        if result.refused:
+            status, reason = "incomplete", "content_filter"
+        elif result.failure:
+            status, reason = "failed", result.failure
+        elif cut is not None:
+            interrupted_by = cut.interrupted_by
+            status = "cancelled"
+            reason = "turn_detected" if interrupted_by in BARGE_IN else "client_cancelled"
+        elif result.finish_reason == "length":
+            status, reason = "incomplete", "max_output_tokens"
+        false_end, out_of_band = self.played.false_end, self.start.out_of_band
+        return notify.NotifyResponseEnded(
+            self.response_id, status, reason, result.usage, false_end, out_of_band, interrupted_by
         )

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.causes import CallEndCode
-from voiceagent.conversation.history import Item
-from voiceagent.conversation.mcp import McpServer
-from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import Call
 from voiceagent.transports.connection import Ending
 from voiceagent.transports.limits import EventLimits
@@ -20,42 +14,22 @@ from voiceagent.transports.live.protocol.decode import decode
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.sidebands.endpoint import Attached
+from voiceagent.transports.realtime.sidebands.sideband import AttachedCall
 
 
-class LiveSideband:
+class LiveSideband(AttachedCall):
     """One sideband as a `ControlledCall`, which ends with the session. Attached on construction."""
 
     def __init__(self, call: Call, client: LiveClient, session: LiveCall) -> None:
+        super().__init__(call)
         self.outbox: Outbox[str] = Outbox()
-        self._call = call
         self._client = client
         self._session = session
         client.sidebands.append(self.outbox)
 
-    @property
-    def settings(self) -> CallSettings:
-        """The settings in force."""
-        return self._call.settings
-
-    @property
-    def items(self) -> Sequence[Item]:
-        """The conversation so far."""
-        return self._call.items
-
-    def begin(self, greet: bool = True) -> None:
-        """Do nothing: the session has begun."""
-
-    def hear(self, samples: Samples, filler: bool = False) -> None:
-        """Raise AssertionError: the audio of the session comes over its own connection."""
-        raise AssertionError("a sideband has no audio")
-
     def handle(self, request: ev.ClientRequest) -> None:
         """Handle a request."""
         self._call.handle(request)
-
-    def mcp_refusal(self, server: McpServer) -> str | None:
-        """Return the reason why the client may not name this MCP server; None if it may."""
-        return self._call.mcp_refusal(server)
 
     async def ended(self) -> str:
         """Wait until the session has sent its last event."""

@@ -134,9 +134,7 @@ class AudioSocketConfig(Section):
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: int = Field(default=9092, ge=0, le=65_535)
-    """TCP port. 0 takes a free port."""
-    open: bool = False
-    """Accept everyone who can reach the port. AudioSocket has no authentication."""
+    """TCP port. 0 takes a free port. AudioSocket has no authentication."""
 
 
 @asynccontextmanager

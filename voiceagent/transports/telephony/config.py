@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from voiceagent.transports.telephony.asterisk import AsteriskConfig
 from voiceagent.transports.telephony.audiosocket import AudioSocketConfig
@@ -26,6 +28,8 @@ class TelephonyConfig(Section):
     """URL at which providers reach this server, such as "https://agent.example.com". Left out, it is taken
     from the proxy's headers.
     """
+    open: tuple[str, ...] = ()
+    """Lines, such as "twilio", that accept everyone who can reach the port, without authentication."""
     tools: bool = True
     """Offer tools to hang up and to transfer. Set it to false for models that cannot call tools."""
     transfers: dict[str, str] = Field(default_factory=dict)
@@ -42,6 +46,17 @@ class TelephonyConfig(Section):
     """Asterisk's chan_websocket."""
     audiosocket: AudioSocketConfig | None = None
     """Asterisk's AudioSocket."""
+
+    @model_validator(mode="after")
+    def _open_lines_have_tables(self) -> Self:
+        tables = [name for name in type(self).model_fields if isinstance(getattr(self, name), Section)]
+        if unknown := [name for name in self.open if name not in tables]:
+            raise PydanticCustomError(
+                "open_line",
+                "open names {line}, which has no table; allowed: {tables}",
+                {"line": unknown[0], "tables": ", ".join(tables) or "none, as no line has one"},
+            )
+        return self
 
     def providers(self) -> dict[str, ProviderConfig]:
         """Return the configured providers that use WebSocket, by name."""

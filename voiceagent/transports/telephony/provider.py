@@ -107,9 +107,6 @@ class LineSettings:
 class ProviderConfig(Section):
     """Settings of every provider's table."""
 
-    open: bool = False
-    """Accept everyone who can reach the port, without authentication."""
-
     key_name: ClassVar[str]
     """Name of the setting that names the environment variable with the key for authentication."""
 

@@ -45,8 +45,8 @@ def telephony_routes(
     for name, line in telephony.lines(environment, source, placement).items():
         # A provider without a key follows the rules of a server without keys: this machine only unless it is
         # open, and no pages of other sites.
-        open_line = telephony.providers()[name].open
-        line_rules = replace(rules, keyed=False, open=open_line, origins=rules.origins or frozenset())
+        is_open = name in telephony.open
+        line_rules = replace(rules, keyed=False, open=is_open, origins=rules.origins or frozenset())
         options = LineOptions(
             name,
             line.control,
@@ -76,11 +76,13 @@ def _check_keys(telephony: TelephonyConfig, host: str, source: Path) -> None:
     """
     public = telephony.public_url is not None or host not in LOOPBACK
     for name, provider in telephony.providers().items():
-        if public and provider.key_env is None and not provider.open:
+        if public and provider.key_env is None and name not in telephony.open:
             where = f"at {telephony.public_url}" if telephony.public_url else f"on host {host}"
-            message = f"others reach this line {where}: set {provider.key_name}, or open = true"
+            message = f"others reach this line {where}: set {provider.key_name}, or name it in telephony.open"
             raise config_error(source, f"telephony.{name}", provider.model_dump(), message)
     socket = telephony.audiosocket
-    if socket is not None and socket.host not in LOOPBACK and not socket.open:
-        message = f"others reach this line on host {socket.host}, and it knows no keys: set open = true"
+    if socket is not None and socket.host not in LOOPBACK and "audiosocket" not in telephony.open:
+        message = (
+            f"others reach this line on host {socket.host}, and it knows no keys: name it in telephony.open"
+        )
         raise config_error(source, "telephony.audiosocket", socket.model_dump(), message)

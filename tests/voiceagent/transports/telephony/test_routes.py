@@ -38,16 +38,21 @@ def test_every_provider_is_at_its_own_path():
 
 def test_audiosocket_knows_no_keys_and_must_be_told_to_let_others_in():
     assert paths({"audiosocket": {}}) == []
-    assert "it knows no keys: set open = true" in refusal({"audiosocket": {"host": "0.0.0.0"}})
-    assert paths({"audiosocket": {"host": "0.0.0.0", "open": True}}) == []
+    assert "it knows no keys: name it in telephony.open" in refusal({"audiosocket": {"host": "0.0.0.0"}})
+    assert paths({"audiosocket": {"host": "0.0.0.0"}, "open": ["audiosocket"]}) == []
 
 
 def test_a_line_that_others_reach_needs_a_key_or_an_open_door():
     message = refusal({"twilio": {}}, host="0.0.0.0", open=True)
     assert "telephony.twilio = " in message
-    assert "others reach this line on host 0.0.0.0: set auth_token_env, or open = true" in message
-    assert paths({"twilio": {"open": True}}, host="0.0.0.0", open=True)
+    assert "on host 0.0.0.0: set auth_token_env, or name it in telephony.open" in message
+    assert paths({"twilio": {}, "open": ["twilio"]}, host="0.0.0.0", open=True)
     assert paths({"twilio": {"auth_token_env": "TOKEN"}}, {"TOKEN": "secret"}, host="0.0.0.0", open=True)
+
+
+def test_an_open_line_without_a_table_is_refused_with_the_lines_that_have_one():
+    message = refusal({"twilio": {}, "telnyx": {}, "open": ["twilo"]})
+    assert "open names twilo, which has no table; allowed: twilio, telnyx" in message
 
 
 def test_a_line_with_a_public_url_is_reached_through_proxies():

@@ -19,7 +19,7 @@ from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.call import conversation_id
+from voiceagent.session.call import Call, conversation_id
 from voiceagent.session.call_clients import MAX_HELD, SoundChange
 from voiceagent.transports.limits import Allowance
 from voiceagent.transports.outbox import Outbox
@@ -72,21 +72,11 @@ class SidebandEvents:
         self.outbox.put(to_json(event))
 
 
-class Sideband:
-    """A call as one sideband controls it: a `ControlledCall`, attached on construction.
+class AttachedCall:
+    """A running call as a second connection controls it. The first one begins it and has its audio."""
 
-    defaults: the settings that the call was opened with. max_call_s: maximum length of the call.
-    """
-
-    def __init__(self, call_id: str, opened: OpenedCall, max_call_s: float) -> None:
-        self.events = SidebandEvents(call_id, round(opened.opened_at + max_call_s))
-        self.defaults = opened.defaults
-        self._call, self._clients = opened.call, opened.clients
-        self._attached = True
-        self._number = self._clients.attach(self.events, opened.call.settings)
-        self._logged = Allowance(LOGGED_PER_S, time.monotonic())
-        self._log = log.bind(call=call_id, sideband=self._number)
-        self._log.info("sideband_attached")
+    def __init__(self, call: Call) -> None:
+        self._call = call
 
     @property
     def settings(self) -> CallSettings:
@@ -105,6 +95,28 @@ class Sideband:
         """Raise AssertionError: the audio of the call comes from its own client."""
         raise AssertionError("a sideband has no sound")
 
+    def mcp_refusal(self, server: McpServer) -> str | None:
+        """Return the reason why the client may not name this MCP server; None if it may."""
+        return self._call.mcp_refusal(server)
+
+
+class Sideband(AttachedCall):
+    """A call as one sideband controls it: a `ControlledCall`, attached on construction.
+
+    defaults: the settings that the call was opened with. max_call_s: maximum length of the call.
+    """
+
+    def __init__(self, call_id: str, opened: OpenedCall, max_call_s: float) -> None:
+        super().__init__(opened.call)
+        self.events = SidebandEvents(call_id, round(opened.opened_at + max_call_s))
+        self.defaults = opened.defaults
+        self._clients = opened.clients
+        self._attached = True
+        self._number = self._clients.attach(self.events, opened.call.settings)
+        self._logged = Allowance(LOGGED_PER_S, time.monotonic())
+        self._log = log.bind(call=call_id, sideband=self._number)
+        self._log.info("sideband_attached")
+
     def handle(self, request: ev.ClientRequest) -> None:
         """Handle a request. Before the caller connects, a spoken response is queued until then; one of text
         is not, as at OpenAI.
@@ -114,10 +126,6 @@ class Sideband:
             self._hold(request)
         else:
             self._carry_out(request)
-
-    def mcp_refusal(self, server: McpServer) -> str | None:
-        """Return the reason why the client may not name this MCP server; None if it may."""
-        return self._call.mcp_refusal(server)
 
     async def ended(self) -> str:
         """Wait until the call has ended. Return the reason to close its sidebands with."""

@@ -61,7 +61,7 @@ async def test_the_trace_of_the_webhook_goes_on_in_the_stream():
 async def test_the_stream_is_at_the_gateway_that_takes_the_call():
     placement = Placement(lambda: "https://other.example")
     _, answer = await ask(
-        {"public_url": "https://agent.example", "twilio": {"open": True}}, placement=placement
+        {"public_url": "https://agent.example", "twilio": {}, "open": ["twilio"]}, placement=placement
     )
     assert 'url="wss://other.example/telephony/twilio"' in answer.text
 
@@ -110,15 +110,16 @@ async def test_the_stream_of_a_call_that_may_ask_again_names_the_call(agent):
     assert f'url="wss://agent.example/telephony/twilio{agent}/calls/CA1"' in answer.text
 
 
-@pytest.mark.parametrize(("table", "query"), [(KEY, "?retry=3"), (KEY, "?retry=-1"), ({"open": True}, "")])
+@pytest.mark.parametrize(("table", "query"), [(KEY, "?retry=3"), (KEY, "?retry=-1"), ({}, "")])
 async def test_a_call_asks_no_more_where_it_did_or_cannot_be_hung_up(table, query):
     url = "https://agent.example/telephony/twilio/voice" + query
-    _, answer = await ask({"public_url": "https://agent.example", "twilio": table}, query, signed(url=url))
+    public = {"public_url": "https://agent.example", "twilio": table, "open": ["twilio"]}
+    _, answer = await ask(public, query, signed(url=url))
     assert [element.tag for element in ElementTree.fromstring(answer.text)] == ["Connect"]
 
 
 async def test_the_stream_is_at_the_public_url():
-    _, answer = await ask({"public_url": "https://agent.example", "twilio": {"open": True}})
+    _, answer = await ask({"public_url": "https://agent.example", "twilio": {}, "open": ["twilio"]})
     assert 'url="wss://agent.example/telephony/twilio"' in answer.text
 
 
