@@ -17,7 +17,6 @@ from llmcore.text.control_marks import (
     BARE_HEADER,
     BARE_PREFIXES,
     LINE_STARTS,
-    LONGEST_HEADER,
     MARK,
     PREFIXES,
     REGIONS,
@@ -25,26 +24,19 @@ from llmcore.text.control_marks import (
     SPECIAL_TOKEN_BEGINS,
     STARTED_IN_THOUGHT,
     TRIGGERS,
-    Region,
-    read_harmony_header,
 )
 from llmcore.text.known_calls import Found, Known, Verdict
+from llmcore.text.open_regions import OpenRegion
 from llmcore.text.reply_parts import Part, SpokenParts
-from llmcore.text.stop_strings import partial_mark_length
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
 from llmcore.text.unmarked_calls import (
-    UNMARKED_REGIONS,
     calls_at_end,
     judge,
     names_in_words,
     region_after,
 )
-from llmcore.text.written_calls import WrittenCall, json_start, read_calls, value_end
+from llmcore.text.written_calls import WrittenCall, read_calls
 
-_BETWEEN_CALLS = " \n\t;,}"
-"""Characters that models write between two calls; an extra brace is a common mistake of theirs."""
-_AFTER_UNMARKED = _BETWEEN_CALLS + ")]*"
-"""The same after a call without a mark, and the ends of brackets around it."""
 _LONG_CALL = 256
 """Length in characters beyond which a call is parsed again only if the new piece may end it."""
 _CALL_BEGINS = tuple("{[`<")
@@ -78,10 +70,8 @@ class ControlText:
         self._wanted = wanted
         self._any_name = any_name and wanted
         self._new_id = new_id
-        self._region: Region | None = STARTED_IN_THOUGHT if in_thought else None
+        self._region: OpenRegion | None = OpenRegion(STARTED_IN_THOUGHT) if in_thought else None
         self._pending = ""
-        self._inner_thoughts = 0  # thoughts within this one that have no end yet
-        self._has_call = False  # a call of this region has been read
         self._has_begun = False
         self._out = SpokenParts(doubtful)
         # fast paths: plain words, or plain text of a thought
@@ -104,9 +94,9 @@ class ControlText:
         self._in_plain_words = self._has_begun and self._region is None and not held_back
         self._in_plain_thought = (
             self._region is not None
-            and self._region.kind == "thought"
+            and self._region.region.kind == "thought"
             and not self._pending
-            and self._region is not BARE_HARMONY["analysis"]  # its end has no trigger
+            and self._region.region is not BARE_HARMONY["analysis"]  # its end has no trigger
         )
         return self._out.pop_parts()
 
@@ -138,9 +128,9 @@ class ControlText:
         region, self._region = self._region, None
         if region is None:
             self._finish_words(pending, cut)
-        elif region.kind == "thought":
-            self._add_thought(pending)
-        elif region.kind == "call" and not self._has_call:
+        elif pending and region.region.kind == "thought":
+            self._out.add(Part(thought=pending))
+        elif region.region.kind == "call" and not region.has_call:
             try:
                 self._add_written(pending)
             except MalformedToolCall:
@@ -170,15 +160,7 @@ class ControlText:
     # ---- one step each: False if it needs more text
 
     def _step(self) -> bool:
-        if self._region is None:
-            return self._read_words()
-        match self._region.kind:
-            case "call":
-                return self._read_call(self._region)
-            case "header":
-                return self._read_header(self._region)
-            case _:
-                return self._read_until(self._region)
+        return self._read_words() if self._region is None else self._read_region(self._region)
 
     def _read_words(self) -> bool:
         if not self._has_begun and self._read_start():
@@ -236,8 +218,9 @@ class ControlText:
         prefix.
         """
         if header := BARE_HEADER.match(start):
-            self._region, self._pending = BARE_HARMONY[header["header"]], start[header.end() :]
-            self._has_begun, self._has_call = True, False
+            into = BARE_HARMONY[header["header"]]
+            self._region, self._pending = OpenRegion(into) if into else None, start[header.end() :]
+            self._has_begun = True
             return True
         if mark := MARK.match(start):
             self._open_region(mark[0], start[mark.end() :])
@@ -258,8 +241,8 @@ class ControlText:
             return True
         end, calls = verdict
         self._add_calls(self._check_readable(calls, text[:end]))
-        self._has_begun, self._has_call = True, True
-        self._region, self._pending = region_after(text), text[end:]
+        self._has_begun = True
+        self._region, self._pending = OpenRegion(region_after(text), has_call=True), text[end:]
         return True
 
     def _judge(self, text: str, at_start: bool = False) -> Verdict | Found:
@@ -295,14 +278,13 @@ class ControlText:
     def _open_region(self, mark: str, rest: str) -> None:
         """Enter the region that a mark opens."""
         region = REGIONS[mark.lower()]
-        self._inner_thoughts = 0
-        self._has_begun, self._has_call, self._pending = True, False, rest
+        self._has_begun, self._pending = True, rest
         if region.kind == "unopened":
             self.unopened = True
             self._out.end_doubt()
             self._close_region(rest)
         elif region.closings or region.kind == "call":
-            self._region = region
+            self._region = OpenRegion(region)
         else:
             self._close_region(rest)
 
@@ -311,95 +293,25 @@ class ControlText:
         self._has_begun, self._region, self._pending = False, None, rest
         self._out.end_region()
 
-    def _read_until(self, region: Region) -> bool:
-        """Parse a thought, or text to remove, up to its end. Return True if more text follows it.
-
-        A thought may have thoughts in it, whose opening marks begin a line: within one the mark is a word.
-        """
-        end = region.end_pattern.search(self._pending)
-        emit = self._add_thought if region.kind == "thought" else _drop
-        inner = f"\n{region.opening}" if region.kind == "thought" and region.opening else ""
-        begin = self._pending.lower().find(inner, 0, end.start() if end else None) if inner else -1
-        if begin >= 0 or (end is not None and self._inner_thoughts):
-            self._inner_thoughts += 1 if begin >= 0 else -1
-            at = begin + len(inner) if begin >= 0 or end is None else end.end()
-            emit(self._pending[:at])
-            self._pending = self._pending[at:]
-            return bool(self._pending)
-        if end is None:
-            marks = (*region.closings, *region.limits, *filter(None, (inner,)))
-            settled = len(self._pending) - partial_mark_length(self._pending.lower(), marks)
-            emit(self._pending[:settled])
-            self._pending = self._pending[settled:]
-            return False
-        emit(self._pending[: end.start()])
-        self._close_region(self._pending[region.text_start(end) :])
-        return bool(self._pending)
-
-    def _read_header(self, region: Region) -> bool:
-        """Parse a header of the harmony format: the channel and the recipient of the following text."""
-        end = region.end_pattern.search(self._pending)
-        if end is None or end.end() > LONGEST_HEADER:
-            if len(self._pending) <= LONGEST_HEADER:
-                return False
-            self._close_region(self._pending)  # no header after all
-            return True
-        header, rest = self._pending[: end.start()], self._pending[region.text_start(end) :]
-        self._close_region(rest)
-        if end[0].lower() in region.closings:
-            self._region, recipient = read_harmony_header(header)
-            if recipient:
-                self._has_call, self._pending = False, recipient + rest
-        return bool(self._pending)
-
-    def _read_call(self, region: Region) -> bool:
-        if self._has_call:
-            return self._read_after_call(region)
-        ends = region.end_pattern
-        start = json_start(self._pending)
-        at, whole = value_end(self._pending, start, ends) if start >= 0 else (-1, False)
-        if whole:  # without waiting for the closing mark
-            self._add_written(self._pending[:at])
-            self._has_call, self._pending = True, self._pending[at:]
-            return True
-        if start >= 0 and at < 0:
-            return False
-        end = ends.search(self._pending, max(at, 0))
-        if end is None:
-            return False
-        self._add_written(self._pending[: end.start()])
-        self._close_region(self._pending[region.text_start(end) :])
-        return bool(self._pending)
-
-    def _read_after_call(self, region: Region) -> bool:
-        """Parse the text after a call: another call, the region's closing mark, or words."""
-        unmarked = region in UNMARKED_REGIONS
-        rest = self._pending.lstrip(_AFTER_UNMARKED if unmarked else _BETWEEN_CALLS + "`")
-        self._out.end_region(blank=self._pending[:1].isspace())
-        if not rest:
-            self._pending = ""
-            return False
-        end = region.end_pattern.match(rest)
-        if end is not None:
-            self._close_region(rest[region.text_start(end) :])
-            return bool(self._pending)
-        if any(mark.startswith(rest.lower()) for mark in (*region.closings, *region.limits)):
-            self._pending = rest
-            return False
-        if rest.startswith("{") and not unmarked:
-            self._has_call, self._pending = False, rest
-            return True
-        self._close_region(rest)
-        return True
+    def _read_region(self, region: OpenRegion) -> bool:
+        """Parse text within a region."""
+        step = region.step(self._pending)
+        if step.blank is not None:
+            self._out.end_region(blank=step.blank)
+        if step.text and region.region.kind == "call":
+            self._add_written(step.text)
+        elif step.text and region.region.kind == "thought":
+            self._out.add(Part(thought=step.text))
+        self._pending = step.rest
+        if step.closed:
+            self._close_region(step.rest)
+            self._region = OpenRegion(step.into) if step.into else None
+        return not step.waits and bool(self._pending)
 
     # ---- output
 
     def _add_words(self, text: str) -> None:
         self._has_begun = self._out.add_words(text) or self._has_begun
-
-    def _add_thought(self, text: str) -> None:
-        if text:
-            self._out.add(Part(thought=text))
 
     def _add_written(self, text: str) -> None:
         """Add the calls between two marks, if calls are wanted. Raises MalformedToolCall."""
@@ -413,7 +325,3 @@ class ControlText:
     def _call(self, written: WrittenCall) -> ToolCall:
         name = known_name(written[0], self._names)
         return ToolCall(self._new_id(), name, with_names(written[1], self._parameters.get(name)))
-
-
-def _drop(_: str) -> None:
-    pass
