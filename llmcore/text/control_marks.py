@@ -76,6 +76,24 @@ _THOUGHTS = {
 }
 LINE_STARTS = frozenset(("<plan>", "<planning>", "<internal>"))
 """Marks that are words within a line."""
+SENTENCE_STARTS = frozenset(
+    (
+        *("<tool>", "<tools>", "<execute>", "[tool]", "[think]", "[thinking]", "<reason>", "<reasoning>"),
+        *("<thought>", "<thoughts>", "<reflection>", "<analysis>", "<scratchpad>"),
+    )
+)
+"""Marks that are words within a sentence: "The <tool> element holds the name"."""
+_WORDS = frozenset(f"{mark[0]}/{mark[1:]}" for mark in (*LINE_STARTS, *SENTENCE_STARTS))
+
+
+def is_word(mark: str, before: str, ends_sentence: bool) -> bool:
+    """Return True if a mark is a word. before: the last character. ends_sentence: a sentence has ended."""
+    mark = mark.lower()
+    if mark in LINE_STARTS:
+        return before not in ("", "\n")
+    return mark in SENTENCE_STARTS | _WORDS and not ends_sentence
+
+
 _CLAUDE = "antml:"
 _CALLS = {
     "<tool_call>": "</tool_call>",  # Hermes, Qwen, GLM, Nemotron

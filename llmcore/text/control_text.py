@@ -16,7 +16,6 @@ from llmcore.text.control_marks import (
     BARE_HARMONY,
     BARE_HEADER,
     BARE_PREFIXES,
-    LINE_STARTS,
     MARK,
     PREFIXES,
     REGIONS,
@@ -24,7 +23,9 @@ from llmcore.text.control_marks import (
     SPECIAL_TOKEN_BEGINS,
     STARTED_IN_THOUGHT,
     TRIGGERS,
+    is_word,
 )
+from llmcore.text.explained_calls import is_certain, is_explained
 from llmcore.text.known_calls import Found, Known, Verdict
 from llmcore.text.open_regions import OpenRegion
 from llmcore.text.reply_parts import Part, SpokenParts
@@ -73,6 +74,8 @@ class ControlText:
         self._region: OpenRegion | None = OpenRegion(STARTED_IN_THOUGHT) if in_thought else None
         self._pending = ""
         self._has_begun = False
+        self._ended = False
+        self._is_behind_call = False  # what follows a call decides whether it is one
         self._out = SpokenParts(doubtful)
         # fast paths: plain words, or plain text of a thought
         self._in_plain_words = self._in_plain_thought = False
@@ -86,7 +89,7 @@ class ControlText:
         if self._in_plain_thought and TRIGGERS.search(text) is None:
             return [Part(thought=text)] if text else []
         self._pending += text
-        if len(self._pending) > _LONG_CALL and not _MAY_END.search(text):
+        if len(self._pending) > _LONG_CALL and not self._is_behind_call and not _MAY_END.search(text):
             return []
         while self._step():
             pass
@@ -124,6 +127,9 @@ class ControlText:
 
         Raises MalformedToolCall.
         """
+        self._ended = True
+        while self._is_behind_call and self._step():
+            pass
         pending, self._pending = self._pending, ""
         region, self._region = self._region, None
         if region is None:
@@ -234,12 +240,18 @@ class ControlText:
 
         at_start: see `judge`.
         """
+        self._is_behind_call = False
         verdict = self._judge(text, at_start)
         if verdict == "text":
             return False
         if isinstance(verdict, str):  # open or begun
             return True
         end, calls = verdict
+        if calls and not is_certain(text[:end], at_start):
+            explained = is_explained(text[end:], self._names, self._ended)
+            self._is_behind_call = explained is None
+            if explained is not False:
+                return explained is None
         self._add_calls(self._check_readable(calls, text[:end]))
         self._has_begun = True
         self._region, self._pending = OpenRegion(region_after(text), has_call=True), text[end:]
@@ -257,7 +269,7 @@ class ControlText:
             self._has_begun, self._pending = False, text[1:]
             return bool(self._pending)
         mark = MARK.match(text)
-        if mark and (mark[0].lower() not in LINE_STARTS or self._out.last in ("", "\n")):
+        if mark and not self._is_word(mark[0]):
             self._open_region(mark[0], text[mark.end() :])
             return True
         if text.lower() in PREFIXES:
@@ -274,6 +286,10 @@ class ControlText:
         self._add_words(text[0])
         self._pending = text[1:]
         return bool(self._pending)
+
+    def _is_word(self, mark: str) -> bool:
+        in_doubt = self.held_words is not None and mark.startswith("</")  # it may end a thought
+        return not in_doubt and is_word(mark, self._out.last, self._out.ends_sentence)
 
     def _open_region(self, mark: str, rest: str) -> None:
         """Enter the region that a mark opens."""
@@ -298,7 +314,7 @@ class ControlText:
         step = region.step(self._pending)
         if step.blank is not None:
             self._out.end_region(blank=step.blank)
-        if step.text and region.region.kind == "call":
+        if step.text is not None and region.region.kind == "call":
             self._add_written(step.text)
         elif step.text and region.region.kind == "thought":
             self._out.add(Part(thought=step.text))

@@ -46,6 +46,9 @@ def yaml_end(text: str, names: AbstractSet[str], parameters: Collection[str] | N
         last = number == len(lines) - 1
         another = pairs and not last and line.endswith(":") and _name_of(line, names)
         found = None if another else _PAIR.match(line)
+        is_whole = found is not None and (not last or bool(found["value"]))
+        if found and pairs and is_whole and _is_of_no_parameter(found, lines[0], parameters):
+            return None
         if found is None or (pairs == 0 and not _may_begin(found, lines[number + 1 :], parameters)):
             if last and re.fullmatch(r"[ ]*[\w -]*", line):
                 return -1 if pairs and not line.strip() else 0
@@ -54,7 +57,7 @@ def yaml_end(text: str, names: AbstractSet[str], parameters: Collection[str] | N
             end = len(text) - len("\n".join(lines[number:])) - 1
             named_by_key = ":" in head.rstrip(": ") or lines[0].partition(":")[0].strip() in _ARGUMENTS
             return end if named_by_key else _end_without_words_below(text, end, names)
-        pairs += not last or bool(found["value"])
+        pairs += is_whole
     return -1 if pairs else 0
 
 
@@ -90,6 +93,14 @@ def _may_begin(pair: re.Match[str], following: list[str], parameters: Collection
             pair["key"] == "Action Input"
         )
     return parameters is None or pair["key"] in parameters
+
+
+def _is_of_no_parameter(pair: re.Match[str], first: str, parameters: Collection[str] | None) -> bool:
+    """Return True if a line below the first has a key that the tool does not take: something is read out
+    ("weather:\ncity: Rome\nwind: none").
+    """
+    of_all = first.partition(":")[0].strip() in _ARGUMENTS
+    return parameters is not None and not of_all and pair["key"] not in (*parameters, *_ARGUMENTS)
 
 
 def yaml_calls(text: str, names: Collection[str]) -> list[WrittenCall]:

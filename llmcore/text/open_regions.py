@@ -27,7 +27,7 @@ class Step:
     """
 
     rest: str
-    text: str = ""
+    text: str | None = None
     closed: bool = False
     into: Region | None = None
     waits: bool = False
