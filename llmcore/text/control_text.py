@@ -153,7 +153,9 @@ class ControlText:
         if cut and (verdict == "begun" or (verdict == "open" and begin.startswith(_CALL_BEGINS))):
             return
         if verdict == "begun":
-            self._add_calls(self._check_readable(calls_at_end(begin, self._names), begin))
+            line = self._judge(f"{begin}\n", at_start=not self._has_begun)  # a call that fills its line
+            calls = line[1] if isinstance(line, tuple) else calls_at_end(begin, self._names)
+            self._add_calls(self._check_readable(calls, begin))
         elif len(pending) <= 2 or not SPECIAL_TOKEN_BEGINS.match(pending):
             self._add_words(pending)
 
@@ -212,9 +214,9 @@ class ControlText:
         start = self._pending.lstrip()
         if not start:
             return bool(self._names)
-        if (start[0].isalpha() or start[0] in "*_") and self._names and self._read_first_word(start):
+        if (start[0].isalpha() or start[0] in "*_/@$>") and self._names and self._read_first_word(start):
             return True
-        if start[0] in "{`" and self._names and self._read_unmarked(start, at_start=True):
+        if start[0] in "{[`" and self._names and self._read_unmarked(start, at_start=True):
             return True
         self._has_begun = True
         return False
@@ -280,8 +282,8 @@ class ControlText:
         if SPECIAL_TOKEN_BEGINS.match(text):
             return False
         if text[0] in _CALL_BEGINS and (self._names or self._any_name):
-            before = self._region
-            if self._read_unmarked(text):
+            before, tag_of_line = self._region, text[0] == "<" and self._out.last in ("", "\n")
+            if self._read_unmarked(text, at_start=tag_of_line):
                 return self._region is not before
         self._add_words(text[0])
         self._pending = text[1:]

@@ -18,9 +18,14 @@ from llmcore.text.written_calls import WrittenCall, read_calls
 
 _LANGUAGES = (
     "json",
+    "tool",
     "tool_call",
     "tool_calls",
     "tool_code",
+    "function_call",
+    "bash",
+    "sh",
+    "shell",
     "python",
     "py",
     "javascript",
@@ -30,10 +35,14 @@ _LANGUAGES = (
     "yml",
 )
 _PROGRAM = re.compile(r"```[ \t]*(?:tool_code|python|py|javascript|js)\s+(?=\S)")
-_FENCE = re.compile(rf"```[ \t]*(?:{'|'.join(sorted(_LANGUAGES, reverse=True))})?\s*(?=\S)|`(?=[^`])")
-_FENCE_BEGINS = re.compile(r"`{1,3}\Z|```[ \t]*([a-z_]*)\s*\Z")
-_ACTION = re.compile(r"\Aaction:\s*(?=`|\Z)", re.IGNORECASE)
-"""Text before a fence (Command R)."""
+_FENCE = re.compile(
+    rf"```[ \t]*(?:{'|'.join(sorted(_LANGUAGES, reverse=True))})?\s*(?=\S)|`(?=[^`])", re.IGNORECASE
+)
+_FENCE_BEGINS = re.compile(r"`{1,3}\Z|```[ \t]*([a-z_]*)\s*\Z", re.IGNORECASE)
+_ACTION = re.compile(
+    r"\A\*{0,2}(?:action|calling tools?|tool calls?|function calls?):\*{0,2}\s*(?=[`{\[]|\Z)", re.IGNORECASE
+)
+"""Text before JSON, or a fence (Command R, smolagents, RWKV)."""
 
 
 def region_after(text: str) -> Region:
@@ -74,7 +83,7 @@ def judge(text: str, known: Known) -> Verdict | Found:
     at = action.end() if action else 0
     if text.startswith("`", at):
         if begins := _FENCE_BEGINS.match(text, at):
-            word = begins[1] or ""
+            word = (begins[1] or "").lower()
             if any(language.startswith(word) for language in _LANGUAGES):
                 return "open"
         if program := _PROGRAM.match(text, at):

@@ -13,7 +13,8 @@ from collections.abc import Container, Iterator
 from contextlib import suppress
 from typing import Any
 
-from llmcore.text.element_calls import elements, glm_calls, scalar, xml_calls
+from llmcore.text.control_marks import SPECIAL_TOKEN
+from llmcore.text.element_calls import elements, glm_calls, kimi_calls, scalar, xml_calls
 from llmcore.text.tool_calls import MalformedToolCall
 
 WrittenCall = tuple[str, str]
@@ -40,7 +41,7 @@ _NAMED_JSON = re.compile(
     (?P<name>[\w.\-]+)["']?(?::\d+)?\s*
     (?:\[CALL_ID\][\w-]*\s*)?
     (?:(?:\[ARGS\]|>|\)|<[|｜]tool[▁_]sep[|｜]>|<[|｜]tool_call_argument_begin[|｜]>)\s*)*
-    (?:[:,]|[-=]>)?\s*(?:with\s+|code\s*|(?:arguments|action\ input):\s*)?
+    (?:[:,]|[-=]>)?\s*(?:with\s+|code\s*|(?:arguments|args|parameters|params|(?:action\ |tool\ )?input):\s*)?
     (?:(?:```)?(?:json)?\s*)?(?:<\|message\|>\s*)?(?=\{)""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -62,13 +63,14 @@ def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
     names: tool names; such a name alone is a call without arguments.
     """
     text = text.strip()
-    if text in names:
-        return [(text, "{}")]
-    for reader in _READERS:
-        if calls := reader(text):
+    for written in dict.fromkeys((text, SPECIAL_TOKEN.sub("", text).strip())):
+        if written in names:
+            return [(written, "{}")]
+        for reader in _READERS:
+            if calls := reader(written):
+                return calls
+        if calls := _element_calls(written, names):
             return calls
-    if calls := _element_calls(text, names):
-        return calls
     raise MalformedToolCall(f"not a tool call: {text!r}")
 
 
@@ -113,6 +115,8 @@ def calls_of(value: Any) -> list[WrittenCall]:
             return calls_of(value[listed])
     if isinstance(value, dict) and isinstance(value.get("function"), dict):
         return calls_of(value["function"])
+    if isinstance(value, dict) and (named := _named_by_key(value)):
+        return [named]
     key = next((key for key in NAME_KEYS if key in value), None) if isinstance(value, dict) else None
     if key is None or not isinstance(value[key], str):
         raise MalformedToolCall(f'no "name" in {value!r}')
@@ -121,10 +125,21 @@ def calls_of(value: Any) -> list[WrittenCall]:
     return [(value[key], _json_text(arguments))]
 
 
+def _named_by_key(value: dict[str, Any]) -> WrittenCall | None:
+    """Return the call whose name is the only key, as Apertus writes it: `{"weather": {"city": "Rome"}}`."""
+    name = next(iter(value), "")
+    others = {*NAME_KEYS, *ARGUMENT_KEYS, *OTHER_KEYS, *LIST_KEYS}
+    only = len(value) == 1 and isinstance(name, str) and name not in others and isinstance(value[name], dict)
+    return (name, _json_text(value[name])) if only else None
+
+
 def calls_by_name(value: Any, names: Container[str]) -> list[WrittenCall]:
-    """Return the calls of an object whose keys are tools' names, and whose values are arguments; [] for any
-    other value.
+    """Return the calls of an object, or of a list of them, whose keys are tools' names, and whose values are
+    arguments; [] for any other value.
     """
+    if isinstance(value, list):
+        found = [calls_by_name(item, names) for item in value]
+        return [call for calls in found for call in calls] if all(found) else []
     if not isinstance(value, dict) or not all(key in names for key in value):
         return []
     written = all(isinstance(arguments, dict) for arguments in value.values())
@@ -302,5 +317,14 @@ def _element_calls(text: str, names: Container[str]) -> list[WrittenCall]:
     return []
 
 
-_READERS = _json_calls, _gemma_calls, _named_json_calls, xml_calls, glm_calls, _python_calls, _loose_calls
+_READERS = (
+    _json_calls,
+    _gemma_calls,
+    kimi_calls,
+    _named_json_calls,
+    xml_calls,
+    glm_calls,
+    _python_calls,
+    _loose_calls,
+)
 """Readers of all notations but elements, which need the tools' names."""

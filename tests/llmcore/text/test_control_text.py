@@ -258,6 +258,17 @@ def test_a_tool_without_parameters_is_called_without_the_values_that_the_model_g
     assert [(each.name, each.arguments) for part in parts for each in part.calls] == [("hang_up", "{}")]
 
 
+@pytest.mark.parametrize("call", ["<search>Rome</search>", "Action: search[Rome]", "Action: search[Rome]\n"])
+def test_the_value_of_a_tools_only_parameter_alone_in_a_tag_or_brackets_is_a_call(call: str) -> None:
+    for pieces in ([call], list(call)):
+        control = ControlText(SHOP, parameters=SHOP)
+        parts = [part for piece in pieces for part in control.push(piece)] + control.finish()
+        assert [(each.name, json.loads(each.arguments)) for part in parts for each in part.calls] == [
+            ("search", {"query": "Rome"})
+        ]
+        assert not "".join(part.words for part in parts).strip()
+
+
 @pytest.mark.parametrize("below", ["", "\n", "\n\norder:\npizza: ham", "\norder:\n  pizza: ham\n"])
 def test_calls_in_yaml_have_nothing_below_them_but_other_calls(below: str) -> None:
     text = f"Certainly.\norder:\npizza: tuna{below}"
