@@ -33,6 +33,8 @@ _LEADS = (
     *("***", "**", "*", "__", "/", "@", "$ ", ">>>"),
 )
 """Texts that may precede the name of a tool, also several of them, in lower case."""
+_LONGEST_LEAD = max(map(len, _LEADS))
+_LEAD_BEGINNINGS = frozenset(lead[:length] for lead in _LEADS for length in range(len(lead)))
 _BEFORE_JSON = (
     (":", ",", "->", "=>"),
     (
@@ -117,12 +119,14 @@ def find_name(text: str, names: AbstractSet[str]) -> tuple[int, int] | Verdict:
         for name in names:
             if rest.startswith(name) and not re.match(r"\w", rest[len(name) :]):
                 return at, at + len(name)
-        lead = next((each for each in _LEADS if rest[: len(each)].lower() == each), None)
-        if lead is None:
+        lower = rest[:_LONGEST_LEAD].lower()
+        if not lower.startswith(_LEADS):
             break
-        at += len(lead)
+        at += next(len(lead) for lead in _LEADS if lower.startswith(lead))
         at += len(text[at:]) - len(text[at:].lstrip())
-    begins = any(each.startswith(rest.lower()) for each in _LEADS) or any(n.startswith(rest) for n in names)
+    begins = (len(rest) < _LONGEST_LEAD and lower in _LEAD_BEGINNINGS) or any(
+        n.startswith(rest) for n in names
+    )
     return "open" if begins else "text"
 
 

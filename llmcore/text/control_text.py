@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from llmcore.engine import ToolCall
-from llmcore.text.call_arguments import known_name, with_names
 from llmcore.text.control_marks import (
     BARE_HARMONY,
     BARE_HEADER,
@@ -26,17 +24,15 @@ from llmcore.text.control_marks import (
     is_word,
 )
 from llmcore.text.explained_calls import is_certain, is_explained
-from llmcore.text.known_calls import Found, Known, Verdict
+from llmcore.text.known_calls import Found, Verdict
 from llmcore.text.open_regions import OpenRegion
+from llmcore.text.reply_calls import ReplyCalls
 from llmcore.text.reply_parts import Part, SpokenParts
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
 from llmcore.text.unmarked_calls import (
-    calls_at_end,
-    judge,
     names_in_words,
     region_after,
 )
-from llmcore.text.written_calls import WrittenCall, read_calls
 
 _LONG_CALL = 256
 """Length in characters beyond which a call is parsed again only if the new piece may end it."""
@@ -67,10 +63,7 @@ class ControlText:
     ) -> None:
         self._names = frozenset(names)
         self._name_in_words, self._name_beginnings, self._may_call = names_in_words(self._names)
-        self._parameters = parameters
-        self._wanted = wanted
-        self._any_name = any_name and wanted
-        self._new_id = new_id
+        self._calls = ReplyCalls(self._names, parameters, wanted=wanted, any_name=any_name, new_id=new_id)
         self._region: OpenRegion | None = OpenRegion(STARTED_IN_THOUGHT) if in_thought else None
         self._pending = ""
         self._has_begun = False
@@ -138,7 +131,7 @@ class ControlText:
             self._out.add(Part(thought=pending))
         elif region.region.kind == "call" and not region.has_call:
             try:
-                self._add_written(pending)
+                self._add_calls(self._calls.between_marks(pending))
             except MalformedToolCall:
                 if not cut:
                     raise
@@ -153,17 +146,9 @@ class ControlText:
         if cut and (verdict == "begun" or (verdict == "open" and begin.startswith(_CALL_BEGINS))):
             return
         if verdict == "begun":
-            line = self._judge(f"{begin}\n", at_start=not self._has_begun)  # a call that fills its line
-            calls = line[1] if isinstance(line, tuple) else calls_at_end(begin, self._names)
-            self._add_calls(self._check_readable(calls, begin))
+            self._add_calls(self._calls.at_end(begin, not self._has_begun, self._out.ends_sentence))
         elif len(pending) <= 2 or not SPECIAL_TOKEN_BEGINS.match(pending):
             self._add_words(pending)
-
-    def _check_readable(self, calls: list[WrittenCall], text: str) -> list[WrittenCall]:
-        """Return the calls. Raises MalformedToolCall if there are none, and calls are wanted."""
-        if self._wanted and not calls:
-            raise MalformedToolCall(f"not a tool call: {text!r}")
-        return calls
 
     # ---- one step each: False if it needs more text
 
@@ -254,14 +239,13 @@ class ControlText:
             self._is_behind_call = explained is None
             if explained is not False:
                 return explained is None
-        self._add_calls(self._check_readable(calls, text[:end]))
+        self._add_calls(self._calls.made_of(calls, text[:end]))
         self._has_begun = True
         self._region, self._pending = OpenRegion(region_after(text), has_call=True), text[end:]
         return True
 
     def _judge(self, text: str, at_start: bool = False) -> Verdict | Found:
-        after_sentence = self._out.ends_sentence
-        return judge(text, Known(self._names, self._any_name, at_start, self._parameters, after_sentence))
+        return self._calls.judge(text, at_start, self._out.ends_sentence)
 
     def _read_trigger(self) -> bool:
         """Parse a mark, or a call without one, at the front of the pending text."""
@@ -281,7 +265,7 @@ class ControlText:
             return True
         if SPECIAL_TOKEN_BEGINS.match(text):
             return False
-        if text[0] in _CALL_BEGINS and (self._names or self._any_name):
+        if text[0] in _CALL_BEGINS and self._calls.may_be_unmarked:
             before, tag_of_line = self._region, text[0] == "<" and self._out.last in ("", "\n")
             if self._read_unmarked(text, at_start=tag_of_line):
                 return self._region is not before
@@ -317,7 +301,7 @@ class ControlText:
         if step.blank is not None:
             self._out.end_region(blank=step.blank)
         if step.text is not None and region.region.kind == "call":
-            self._add_written(step.text)
+            self._add_calls(self._calls.between_marks(step.text))
         elif step.text and region.region.kind == "thought":
             self._out.add(Part(thought=step.text))
         self._pending = step.rest
@@ -331,15 +315,6 @@ class ControlText:
     def _add_words(self, text: str) -> None:
         self._has_begun = self._out.add_words(text) or self._has_begun
 
-    def _add_written(self, text: str) -> None:
-        """Add the calls between two marks, if calls are wanted. Raises MalformedToolCall."""
-        if self._wanted:
-            self._add_calls(read_calls(text, self._names))
-
-    def _add_calls(self, written: list[WrittenCall]) -> None:
-        if self._wanted:
-            self._out.add(Part(calls=tuple(map(self._call, written))))
-
-    def _call(self, written: WrittenCall) -> ToolCall:
-        name = known_name(written[0], self._names)
-        return ToolCall(self._new_id(), name, with_names(written[1], self._parameters.get(name)))
+    def _add_calls(self, parts: list[Part]) -> None:
+        for part in parts:
+            self._out.add(part)

@@ -85,7 +85,7 @@ def judge_full_stop(sentence: str, following: str, complete: bool, language: Lan
     if last_word in _followed(language):
         return "goes on"
     if last_word.lower() in language.before_numbers:
-        if not complete and NUMERAL.match(following):
+        if not complete and following[:1] in ("I", "V", "X"):
             return "waits"
         if not following[:1].isupper() or NUMERAL.fullmatch(following.rstrip(".,;:!?")):
             return "goes on"
