@@ -48,7 +48,7 @@ _JSON_ARGUMENTS = re.compile(r"""\{{1,2}\s*(?:["'}]|\w+\s*:\s*["']|(?P<key>\w+)\
 _JSON_ARGUMENTS_BEGIN = re.compile(r"\{{1,2}\s*(?:\w+\s*(?::\s*)?)?\Z")
 _BRACKETS = re.compile(
     r"""(?:\.call)?\(\s*(?:(?P<value>["'])|\{|\w+=\S|\w+\s*[:=]\s*["']|(?P<key>\w+)\s*[:=]\s*[^\s"'])"""
-    r"""|(?:\.call)?\ \(\s*(?P<apart>\w+)\s*=\s*(?P<quote>["'])?\S"""
+    r"""|(?:\.call)?\ \(\s*(?P<apart>\w+)\s*=\s*(?:(?P<quote>["'])|[^\s"'])"""
 )
 """Beginnings of arguments. key, apart: a parameter that may be a word of a remark instead: without quotes
 around its value, or in brackets apart from the name ("Your order (total = 12 dollars) is ready."). value: an

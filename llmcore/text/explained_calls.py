@@ -13,7 +13,9 @@ from llmcore.text.written_calls import ARGUMENT_KEYS
 
 _CLOSES = " \t`*_\"')]};"
 """Characters that may stand between a call and the words that explain it."""
-_WITH_ARGUMENTS = re.compile(rf"""[\[{{].*["'](?:{"|".join(ARGUMENT_KEYS)})["']\s*:""", re.DOTALL)
+_WITH_ARGUMENTS = re.compile(
+    rf"""(?:[\w *]+:[\s*]*)?[\[{{].*["'](?:{"|".join(ARGUMENT_KEYS)})["']\s*:""", re.DOTALL
+)
 
 
 def is_certain(call: str, at_start: bool) -> bool:
@@ -36,6 +38,6 @@ def is_explained(behind: str, names: AbstractSet[str], ended: bool) -> bool | No
     if not words[0].islower():
         return False
     call = find_name(words, names)  # another one
-    if call == "open" and not ended:
-        return None
+    if not ended and (call == "open" or (isinstance(call, tuple) and call[1] == len(words))):
+        return None  # the word may go on: "call", "calls"
     return not isinstance(call, tuple)

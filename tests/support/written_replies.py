@@ -223,5 +223,6 @@ IN_ONE_LINE = (
     '<|tool_call_start|>[weather(city="Rome")]<|tool_call_end|>',
     '`weather(city="Rome")`',
     '[weather(city="Rome")]',
+    'weather (city="Rome")',
 )
 """Calls that models also write right after words."""
