@@ -17,11 +17,14 @@ import httpx2
 
 from llmcore.engine import LlmError, ServerError, SetupError
 from llmcore.policies.circuit_breaker import Backoff
+from llmcore.serving.busy_time import busy_time_s
 
 SERVER_MODULE = "llmcore.engines.llamacpp_server"
 _RESTART = Backoff(base_s=1.0, max_s=30.0)
 _START_S = 120.0
-"""Limit of a start; a model of 1 GB from a cold disk takes about 10 s."""
+"""Limit of the time in which a start computes nothing; a model of 1 GB from a cold disk takes about 10 s."""
+_LOOK_S = 5.0
+_LONGEST_START_S = 900.0
 _END_S = 2.0
 _CACHE_MIB = 1024
 """Bound of the prompts that llama.cpp keeps outside its context."""
@@ -95,14 +98,12 @@ class LlamaCppProcess:
             sys.executable, "-m", SERVER_MODULE, stdin=pipe, stdout=pipe
         )
         self._process = process
-        try:
-            async with asyncio.timeout(_START_S):
-                told = await self._ask(process, settings)
-        except TimeoutError:
+        told = await self._answer(process, settings)
+        if told is None:
             await self._end()
             raise ServerError(
-                f"{self._settings.model}: llama.cpp did not start within {_START_S:.0f} s"
-            ) from None
+                f"{self._settings.model}: llama.cpp did not start, and computed nothing for {_START_S:.0f} s"
+            )
         if "url" not in told:
             await self._end()
             raise ServerError(f"{self._settings.model}: llama.cpp cannot start: {told['error']}")
@@ -114,6 +115,27 @@ class LlamaCppProcess:
             # the server closes idle connections, which may meet a request on its way
             limits=httpx2.Limits(max_keepalive_connections=0),
         )
+
+    async def _answer(
+        self, process: asyncio.subprocess.Process, settings: dict[str, Any]
+    ) -> dict[str, str] | None:
+        """Return the answer to the settings; None if it does not come, though the process computes nothing.
+
+        On a crowded machine a start takes minutes: slow is not hung.
+        """
+        asking = asyncio.create_task(self._ask(process, settings))
+        waited_s = idle_s = busy_before_s = 0.0
+        try:
+            while idle_s < _START_S and waited_s < _LONGEST_START_S:
+                done, _ = await asyncio.wait([asking], timeout=_LOOK_S)
+                if done:
+                    return asking.result()
+                busy_s = busy_time_s(process.pid) or 0.0
+                idle_s = 0.0 if busy_s - busy_before_s > _LOOK_S / 10 else idle_s + _LOOK_S
+                waited_s, busy_before_s = waited_s + _LOOK_S, busy_s
+        finally:
+            asking.cancel()
+        return None
 
     async def _ask(self, process: asyncio.subprocess.Process, settings: dict[str, Any]) -> dict[str, str]:
         """Send the settings, and return the answer. A command line with the key could be seen by others."""

@@ -6,14 +6,16 @@ character that cannot occur in one.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 from llmcore.text.control_marks import SPECIAL_TOKEN
+from llmcore.text.element_calls import scalar
 from llmcore.text.json_forms import json_form, keyed_form
 from llmcore.text.known_calls import Found, Known, Verdict
-from llmcore.text.line_calls import bracketed_name, yaml_calls, yaml_end
+from llmcore.text.line_calls import bracketed_name, command_arguments, yaml_calls, yaml_end
 from llmcore.text.tool_calls import MalformedToolCall
 from llmcore.text.written_calls import (
     WrittenCall,
@@ -26,13 +28,19 @@ _Form = Callable[[str, Known], Verdict | Found]
 _LEADS = (
     *("functions.", "default_api.", "print(", "await ", "assistant", "to="),
     *("action:", "tool call:", "tool_call:", "function call:", "function_call:", "call:", "calling "),
+    *("tool calls:", "function calls:", "calling tool:", "calling tools:"),
     *("tool:", "function:", "tools.", "api."),
-    *("***", "**", "*", "__"),
+    *("***", "**", "*", "__", "/", "@", "$ ", ">>>"),
 )
 """Texts that may precede the name of a tool, also several of them, in lower case."""
+_LONGEST_LEAD = max(map(len, _LEADS))
+_LEAD_BEGINNINGS = frozenset(lead[:length] for lead in _LEADS for length in range(len(lead)))
 _BEFORE_JSON = (
     (":", ",", "->", "=>"),
-    ("with ", "json", "code", "arguments:", "action input:"),
+    (
+        *("with ", "json", "code", "arguments:", "args:", "parameters:", "params:"),
+        *("input:", "action input:", "tool input:"),
+    ),
     ("<|message|>",),
 )
 """Texts between the name and its JSON: each at most once, in this order."""
@@ -40,18 +48,22 @@ _JSON_ARGUMENTS = re.compile(r"""\{{1,2}\s*(?:["'}]|\w+\s*:\s*["']|(?P<key>\w+)\
 _JSON_ARGUMENTS_BEGIN = re.compile(r"\{{1,2}\s*(?:\w+\s*(?::\s*)?)?\Z")
 _BRACKETS = re.compile(
     r"""(?:\.call)?\(\s*(?:(?P<value>["'])|\{|\w+=\S|\w+\s*[:=]\s*["']|(?P<key>\w+)\s*[:=]\s*[^\s"'])"""
-    r"""|(?:\.call)?\ \(\s*(?P<apart>\w+)\s*=\s*(?P<quote>["'])?\S"""
+    r"""|(?:\.call)?\ \(\s*(?P<apart>\w+)\s*=\s*(?:(?P<quote>["'])|[^\s"'])"""
 )
 """Beginnings of arguments. key, apart: a parameter that may be a word of a remark instead: without quotes
 around its value, or in brackets apart from the name ("Your order (total = 12 dollars) is ready."). value: an
 argument by its position, which within a sentence is code that is explained ('search("x") returns a list').
 """
+_LINK_ARGUMENTS = re.compile(r"\(\s*\w+\s*=")
 _NUMBER = re.compile(r"\A:\d{1,2}(?=\s*(?:\{|\Z))")
 """Number of a call after its name: `functions.weather:0{...}` (Kimi)."""
 _MARKS_AFTER = re.compile(r"[*_]{1,3}(?=\W|\Z)")
 _NO_ARGUMENTS = re.compile(r"(?:\.call)?\(\s*\)")
 _BRACKETS_BEGIN = re.compile(r"(?:\.c?a?l?l?)?(?: ?\(\s*(?:\w+\s*(?:[=:]\s*)?)?)?\Z")
 _TAG = re.compile(r"""<(?P<name>[\w.-]+)(?:>\s*[<{]|\s+\w+\s*=\s*["']|\s*/>)""")
+_ONLY_VALUE = re.compile(
+    r"""<(?P<name>[\w.-]+)>(?P<value>[^\s<{][^<\n]*)(?:(?P<end></(?P=name)>)|(?P<begun>(?:<[^>\n]*)?)\Z)"""
+)
 _TAG_BEGINS = re.compile(r"""<[\w.-]*(?:>\s*|\s*/|\s+(?:\w+\s*=?\s*)?)?\Z""")
 
 
@@ -77,11 +89,26 @@ def _named(text: str, known: Known) -> Verdict | Found:
         start, at, removed = 0, at - start, start + marks.end() - at
         verdict = _named(text, known)
         return (verdict[0] + removed, verdict[1]) if isinstance(verdict, tuple) else verdict
+    if listed and text.startswith("]", at):  # as a link: "[weather](city=Rome)"
+        return _as_link(text, start, at, known)
     verdict = _in_brackets(text, start, at, listed, known)
     if verdict not in ("text", "open"):
         return verdict
     other = _before_json(text, start, at, known)
     return verdict if other == "text" else other
+
+
+def _as_link(text: str, start: int, at: int, known: Known) -> Verdict | Found:
+    """Judge arguments in round brackets behind a name in square ones. at: the end of the name."""
+    if len(text) <= at + 1:
+        return "open"
+    call = text[start:at] + text[at + 1 :]
+    if _BRACKETS_BEGIN.match(call, at - start):
+        return "open" if call[at - start] == "(" else "text"
+    if not _LINK_ARGUMENTS.match(call, at - start):
+        return "text"
+    verdict = _in_brackets(call, 0, at - start, False, known)
+    return (verdict[0] + start + 1, verdict[1]) if isinstance(verdict, tuple) else verdict
 
 
 def find_name(text: str, names: AbstractSet[str]) -> tuple[int, int] | Verdict:
@@ -92,12 +119,14 @@ def find_name(text: str, names: AbstractSet[str]) -> tuple[int, int] | Verdict:
         for name in names:
             if rest.startswith(name) and not re.match(r"\w", rest[len(name) :]):
                 return at, at + len(name)
-        lead = next((each for each in _LEADS if rest[: len(each)].lower() == each), None)
-        if lead is None:
+        lower = rest[:_LONGEST_LEAD].lower()
+        if not lower.startswith(_LEADS):
             break
-        at += len(lead)
+        at += next(len(lead) for lead in _LEADS if lower.startswith(lead))
         at += len(text[at:]) - len(text[at:].lstrip())
-    begins = any(each.startswith(rest.lower()) for each in _LEADS) or any(n.startswith(rest) for n in names)
+    begins = (len(rest) < _LONGEST_LEAD and lower in _LEAD_BEGINNINGS) or any(
+        n.startswith(rest) for n in names
+    )
     return "open" if begins else "text"
 
 
@@ -156,6 +185,8 @@ def _skip(text: str, literals: tuple[str, ...]) -> str | None:
 
 def _tagged(text: str, known: Known) -> Verdict | Found:
     """Match the name as a tag: `<weather>{...}</weather>`, `<weather city="Rome"/>`."""
+    if value := _ONLY_VALUE.match(text):
+        return _only_value(value, known)
     if _TAG_BEGINS.match(text):
         word = re.match(r"<([\w.-]*)", text)
         named = word is not None and (
@@ -174,6 +205,18 @@ def _tagged(text: str, known: Known) -> Verdict | Found:
     return end, read_known(text[:end], known.names)
 
 
+def _only_value(tag: re.Match[str], known: Known) -> Verdict | Found:
+    """Judge a tag that begins a line, with the value of its tool's only parameter."""
+    parameters = known.parameters.get(tag["name"], ())
+    if tag["name"] not in known.names or len(parameters) != 1 or not known.at_start:
+        return "text"
+    if tag["end"]:
+        return tag.end(), [
+            (tag["name"], json.dumps({parameters[0]: scalar(tag["value"])}, ensure_ascii=False))
+        ]
+    return "open" if f"</{tag['name']}>".startswith(tag["begun"]) else "text"
+
+
 def _in_lines(text: str, known: Known) -> Verdict | Found:
     """Match YAML: "weather:" or "name: weather", and a line for each argument."""
     if not known.at_start:
@@ -187,6 +230,22 @@ def _in_lines(text: str, known: Known) -> Verdict | Found:
         return "begun" if end else "open"
     calls = yaml_calls(text[:end], known.names)
     return (end, calls) if calls else "text"
+
+
+def _as_command(text: str, known: Known) -> Verdict | Found:
+    """Match a shell's line, or ReAct's: `weather --city Rome`, `weather city="Rome"`, `weather[Rome]`."""
+    found = find_name(text, known.names) if known.at_start else "text"
+    if isinstance(found, str):
+        return found
+    start, at = found
+    name = text[start:at]
+    line, newline, _ = text[at:].partition("\n")
+    given = command_arguments(
+        line, known.parameters.get(name), with_value=text[:start].lower().startswith("action:")
+    )
+    if given is None or isinstance(given, bool):
+        return "open" if given and not newline else "text"
+    return (at + len(line), [(name, json.dumps(given, ensure_ascii=False))]) if newline else "begun"
 
 
 def _alone(text: str, known: Known) -> Verdict | Found:
@@ -207,9 +266,10 @@ def _alone(text: str, known: Known) -> Verdict | Found:
 
 FORMS: tuple[tuple[str, _Form], ...] = (
     ("{[", json_form),
-    ("{", keyed_form),
+    ("{[", keyed_form),
     ("", _named),
     ("", _in_lines),
+    ("", _as_command),
     ("<", _tagged),
     ("<[{`", _alone),
 )

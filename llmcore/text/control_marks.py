@@ -73,9 +73,28 @@ _THOUGHTS = {
     "<|begin_of_thought|>": "<|end_of_thought|>",  # Sky-T1
     "◁think▷": "◁/think▷",  # Kimi
     "<|channel>": "<channel|>",  # Gemma 4
+    "<|open|>think<|sep|>": "<|close|>think<|sep|>",  # Kimi K3
 }
 LINE_STARTS = frozenset(("<plan>", "<planning>", "<internal>"))
 """Marks that are words within a line."""
+SENTENCE_STARTS = frozenset(
+    (
+        *("<tool>", "<tools>", "<execute>", "[tool]", "[think]", "[thinking]", "<reason>", "<reasoning>"),
+        *("<thought>", "<thoughts>", "<reflection>", "<analysis>", "<scratchpad>"),
+    )
+)
+"""Marks that are words within a sentence: "The <tool> element holds the name"."""
+_WORDS = frozenset(f"{mark[0]}/{mark[1:]}" for mark in (*LINE_STARTS, *SENTENCE_STARTS))
+
+
+def is_word(mark: str, before: str, ends_sentence: bool) -> bool:
+    """Return True if a mark is a word. before: the last character. ends_sentence: a sentence has ended."""
+    mark = mark.lower()
+    if mark in LINE_STARTS:
+        return before not in ("", "\n")
+    return mark in SENTENCE_STARTS | _WORDS and not ends_sentence
+
+
 _CLAUDE = "antml:"
 _CALLS = {
     "<tool_call>": "</tool_call>",  # Hermes, Qwen, GLM, Nemotron
@@ -112,6 +131,16 @@ _CALLS = {
     "<|tool_call_begin|>": "<|tool_call_end|>",  # Kimi K2
     "<｜tool▁call▁begin｜>": "<｜tool▁call▁end｜>",  # DeepSeek V3
     "<｜dsml｜function_calls>": "</｜dsml｜function_calls>",  # DeepSeek V3.2
+    "<longcat_tool_call>": "</longcat_tool_call>",
+    "<steptml:invoke name=": "</steptml:invoke>",  # Step 3
+    "<｜tool_call_begin｜>": "<｜tool_call_end｜>",
+    "<atem:function_calls>": "</atem:function_calls>",  # Muse
+    "<use_mcp_tool>": "</use_mcp_tool>",  # Cline
+    "<|open|>tools<|sep|>": "<|close|>tools<|sep|>",  # Kimi K3
+    "<|tools_prefix|>": "<|tools_suffix|>",  # Apertus
+    "<|plamo:begin_tool_requests:plamo|>": "<|plamo:end_tool_requests:plamo|>",  # PLaMo 3
+    "[unused11]": "[unused12]",  # Pangu
+    "function call<|role_sep|>": "",  # GigaChat 3
     "[tool_calls]": "",  # Mistral
     "functools[": "]",  # Phi 4 mini
 }
@@ -128,6 +157,8 @@ _WRAPPERS = (
     *("<final_answer>", "</final_answer>", "</tool_call>", "</tool_calls>", "</function>", "</invoke>"),
     *("<end_of_turn>", "<start_of_turn>model", "<turn|>", "</s>", "<s>", "[/inst]"),
     *("<eos>", "<bos>", "<pad>"),  # Gemma
+    *("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"),  # Kimi K3
+    ">>>all\n",  # Functionary 3
 )
 """Marks that are removed, but not the text between them."""
 _HARMONY_ENDS = ("<|end|>", "<|return|>", "<|call|>")

@@ -10,14 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from llmcore.engine import ToolCall
-from llmcore.text.call_arguments import known_name, with_names
 from llmcore.text.control_marks import (
     BARE_HARMONY,
     BARE_HEADER,
     BARE_PREFIXES,
-    LINE_STARTS,
-    LONGEST_HEADER,
     MARK,
     PREFIXES,
     REGIONS,
@@ -25,26 +21,19 @@ from llmcore.text.control_marks import (
     SPECIAL_TOKEN_BEGINS,
     STARTED_IN_THOUGHT,
     TRIGGERS,
-    Region,
-    read_harmony_header,
+    is_word,
 )
-from llmcore.text.known_calls import Found, Known, Verdict
+from llmcore.text.explained_calls import is_certain, is_explained
+from llmcore.text.known_calls import Found, Verdict
+from llmcore.text.open_regions import OpenRegion
+from llmcore.text.reply_calls import ReplyCalls
 from llmcore.text.reply_parts import Part, SpokenParts
-from llmcore.text.stop_strings import partial_mark_length
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
 from llmcore.text.unmarked_calls import (
-    UNMARKED_REGIONS,
-    calls_at_end,
-    judge,
     names_in_words,
     region_after,
 )
-from llmcore.text.written_calls import WrittenCall, json_start, read_calls, value_end
 
-_BETWEEN_CALLS = " \n\t;,}"
-"""Characters that models write between two calls; an extra brace is a common mistake of theirs."""
-_AFTER_UNMARKED = _BETWEEN_CALLS + ")]*"
-"""The same after a call without a mark, and the ends of brackets around it."""
 _LONG_CALL = 256
 """Length in characters beyond which a call is parsed again only if the new piece may end it."""
 _CALL_BEGINS = tuple("{[`<")
@@ -74,15 +63,12 @@ class ControlText:
     ) -> None:
         self._names = frozenset(names)
         self._name_in_words, self._name_beginnings, self._may_call = names_in_words(self._names)
-        self._parameters = parameters
-        self._wanted = wanted
-        self._any_name = any_name and wanted
-        self._new_id = new_id
-        self._region: Region | None = STARTED_IN_THOUGHT if in_thought else None
+        self._calls = ReplyCalls(self._names, parameters, wanted=wanted, any_name=any_name, new_id=new_id)
+        self._region: OpenRegion | None = OpenRegion(STARTED_IN_THOUGHT) if in_thought else None
         self._pending = ""
-        self._inner_thoughts = 0  # thoughts within this one that have no end yet
-        self._has_call = False  # a call of this region has been read
         self._has_begun = False
+        self._ended = False
+        self._is_behind_call = False  # what follows a call decides whether it is one
         self._out = SpokenParts(doubtful)
         # fast paths: plain words, or plain text of a thought
         self._in_plain_words = self._in_plain_thought = False
@@ -96,7 +82,7 @@ class ControlText:
         if self._in_plain_thought and TRIGGERS.search(text) is None:
             return [Part(thought=text)] if text else []
         self._pending += text
-        if len(self._pending) > _LONG_CALL and not _MAY_END.search(text):
+        if len(self._pending) > _LONG_CALL and not self._is_behind_call and not _MAY_END.search(text):
             return []
         while self._step():
             pass
@@ -104,9 +90,9 @@ class ControlText:
         self._in_plain_words = self._has_begun and self._region is None and not held_back
         self._in_plain_thought = (
             self._region is not None
-            and self._region.kind == "thought"
+            and self._region.region.kind == "thought"
             and not self._pending
-            and self._region is not BARE_HARMONY["analysis"]  # its end has no trigger
+            and self._region.region is not BARE_HARMONY["analysis"]  # its end has no trigger
         )
         return self._out.pop_parts()
 
@@ -134,15 +120,18 @@ class ControlText:
 
         Raises MalformedToolCall.
         """
+        self._ended = True
+        while self._is_behind_call and self._step():
+            pass
         pending, self._pending = self._pending, ""
         region, self._region = self._region, None
         if region is None:
             self._finish_words(pending, cut)
-        elif region.kind == "thought":
-            self._add_thought(pending)
-        elif region.kind == "call" and not self._has_call:
+        elif pending and region.region.kind == "thought":
+            self._out.add(Part(thought=pending))
+        elif region.region.kind == "call" and not region.has_call:
             try:
-                self._add_written(pending)
+                self._add_calls(self._calls.between_marks(pending))
             except MalformedToolCall:
                 if not cut:
                     raise
@@ -157,28 +146,14 @@ class ControlText:
         if cut and (verdict == "begun" or (verdict == "open" and begin.startswith(_CALL_BEGINS))):
             return
         if verdict == "begun":
-            self._add_calls(self._check_readable(calls_at_end(begin, self._names), begin))
+            self._add_calls(self._calls.at_end(begin, not self._has_begun, self._out.ends_sentence))
         elif len(pending) <= 2 or not SPECIAL_TOKEN_BEGINS.match(pending):
             self._add_words(pending)
-
-    def _check_readable(self, calls: list[WrittenCall], text: str) -> list[WrittenCall]:
-        """Return the calls. Raises MalformedToolCall if there are none, and calls are wanted."""
-        if self._wanted and not calls:
-            raise MalformedToolCall(f"not a tool call: {text!r}")
-        return calls
 
     # ---- one step each: False if it needs more text
 
     def _step(self) -> bool:
-        if self._region is None:
-            return self._read_words()
-        match self._region.kind:
-            case "call":
-                return self._read_call(self._region)
-            case "header":
-                return self._read_header(self._region)
-            case _:
-                return self._read_until(self._region)
+        return self._read_words() if self._region is None else self._read_region(self._region)
 
     def _read_words(self) -> bool:
         if not self._has_begun and self._read_start():
@@ -224,9 +199,9 @@ class ControlText:
         start = self._pending.lstrip()
         if not start:
             return bool(self._names)
-        if (start[0].isalpha() or start[0] in "*_") and self._names and self._read_first_word(start):
+        if (start[0].isalpha() or start[0] in "*_/@$>") and self._names and self._read_first_word(start):
             return True
-        if start[0] in "{`" and self._names and self._read_unmarked(start, at_start=True):
+        if start[0] in "{[`" and self._names and self._read_unmarked(start, at_start=True):
             return True
         self._has_begun = True
         return False
@@ -236,8 +211,9 @@ class ControlText:
         prefix.
         """
         if header := BARE_HEADER.match(start):
-            self._region, self._pending = BARE_HARMONY[header["header"]], start[header.end() :]
-            self._has_begun, self._has_call = True, False
+            into = BARE_HARMONY[header["header"]]
+            self._region, self._pending = OpenRegion(into) if into else None, start[header.end() :]
+            self._has_begun = True
             return True
         if mark := MARK.match(start):
             self._open_region(mark[0], start[mark.end() :])
@@ -251,20 +227,25 @@ class ControlText:
 
         at_start: see `judge`.
         """
+        self._is_behind_call = False
         verdict = self._judge(text, at_start)
         if verdict == "text":
             return False
         if isinstance(verdict, str):  # open or begun
             return True
         end, calls = verdict
-        self._add_calls(self._check_readable(calls, text[:end]))
-        self._has_begun, self._has_call = True, True
-        self._region, self._pending = region_after(text), text[end:]
+        if calls and not is_certain(text[:end], at_start):
+            explained = is_explained(text[end:], self._names, self._ended)
+            self._is_behind_call = explained is None
+            if explained is not False:
+                return explained is None
+        self._add_calls(self._calls.made_of(calls, text[:end]))
+        self._has_begun = True
+        self._region, self._pending = OpenRegion(region_after(text), has_call=True), text[end:]
         return True
 
     def _judge(self, text: str, at_start: bool = False) -> Verdict | Found:
-        after_sentence = self._out.ends_sentence
-        return judge(text, Known(self._names, self._any_name, at_start, self._parameters, after_sentence))
+        return self._calls.judge(text, at_start, self._out.ends_sentence)
 
     def _read_trigger(self) -> bool:
         """Parse a mark, or a call without one, at the front of the pending text."""
@@ -274,7 +255,7 @@ class ControlText:
             self._has_begun, self._pending = False, text[1:]
             return bool(self._pending)
         mark = MARK.match(text)
-        if mark and (mark[0].lower() not in LINE_STARTS or self._out.last in ("", "\n")):
+        if mark and not self._is_word(mark[0]):
             self._open_region(mark[0], text[mark.end() :])
             return True
         if text.lower() in PREFIXES:
@@ -284,25 +265,28 @@ class ControlText:
             return True
         if SPECIAL_TOKEN_BEGINS.match(text):
             return False
-        if text[0] in _CALL_BEGINS and (self._names or self._any_name):
-            before = self._region
-            if self._read_unmarked(text):
+        if text[0] in _CALL_BEGINS and self._calls.may_be_unmarked:
+            before, tag_of_line = self._region, text[0] == "<" and self._out.last in ("", "\n")
+            if self._read_unmarked(text, at_start=tag_of_line):
                 return self._region is not before
         self._add_words(text[0])
         self._pending = text[1:]
         return bool(self._pending)
 
+    def _is_word(self, mark: str) -> bool:
+        in_doubt = self.held_words is not None and mark.startswith("</")  # it may end a thought
+        return not in_doubt and is_word(mark, self._out.last, self._out.ends_sentence)
+
     def _open_region(self, mark: str, rest: str) -> None:
         """Enter the region that a mark opens."""
         region = REGIONS[mark.lower()]
-        self._inner_thoughts = 0
-        self._has_begun, self._has_call, self._pending = True, False, rest
+        self._has_begun, self._pending = True, rest
         if region.kind == "unopened":
             self.unopened = True
             self._out.end_doubt()
             self._close_region(rest)
         elif region.closings or region.kind == "call":
-            self._region = region
+            self._region = OpenRegion(region)
         else:
             self._close_region(rest)
 
@@ -311,109 +295,26 @@ class ControlText:
         self._has_begun, self._region, self._pending = False, None, rest
         self._out.end_region()
 
-    def _read_until(self, region: Region) -> bool:
-        """Parse a thought, or text to remove, up to its end. Return True if more text follows it.
-
-        A thought may have thoughts in it, whose opening marks begin a line: within one the mark is a word.
-        """
-        end = region.end_pattern.search(self._pending)
-        emit = self._add_thought if region.kind == "thought" else _drop
-        inner = f"\n{region.opening}" if region.kind == "thought" and region.opening else ""
-        begin = self._pending.lower().find(inner, 0, end.start() if end else None) if inner else -1
-        if begin >= 0 or (end is not None and self._inner_thoughts):
-            self._inner_thoughts += 1 if begin >= 0 else -1
-            at = begin + len(inner) if begin >= 0 or end is None else end.end()
-            emit(self._pending[:at])
-            self._pending = self._pending[at:]
-            return bool(self._pending)
-        if end is None:
-            marks = (*region.closings, *region.limits, *filter(None, (inner,)))
-            settled = len(self._pending) - partial_mark_length(self._pending.lower(), marks)
-            emit(self._pending[:settled])
-            self._pending = self._pending[settled:]
-            return False
-        emit(self._pending[: end.start()])
-        self._close_region(self._pending[region.text_start(end) :])
-        return bool(self._pending)
-
-    def _read_header(self, region: Region) -> bool:
-        """Parse a header of the harmony format: the channel and the recipient of the following text."""
-        end = region.end_pattern.search(self._pending)
-        if end is None or end.end() > LONGEST_HEADER:
-            if len(self._pending) <= LONGEST_HEADER:
-                return False
-            self._close_region(self._pending)  # no header after all
-            return True
-        header, rest = self._pending[: end.start()], self._pending[region.text_start(end) :]
-        self._close_region(rest)
-        if end[0].lower() in region.closings:
-            self._region, recipient = read_harmony_header(header)
-            if recipient:
-                self._has_call, self._pending = False, recipient + rest
-        return bool(self._pending)
-
-    def _read_call(self, region: Region) -> bool:
-        if self._has_call:
-            return self._read_after_call(region)
-        ends = region.end_pattern
-        start = json_start(self._pending)
-        at, whole = value_end(self._pending, start, ends) if start >= 0 else (-1, False)
-        if whole:  # without waiting for the closing mark
-            self._add_written(self._pending[:at])
-            self._has_call, self._pending = True, self._pending[at:]
-            return True
-        if start >= 0 and at < 0:
-            return False
-        end = ends.search(self._pending, max(at, 0))
-        if end is None:
-            return False
-        self._add_written(self._pending[: end.start()])
-        self._close_region(self._pending[region.text_start(end) :])
-        return bool(self._pending)
-
-    def _read_after_call(self, region: Region) -> bool:
-        """Parse the text after a call: another call, the region's closing mark, or words."""
-        unmarked = region in UNMARKED_REGIONS
-        rest = self._pending.lstrip(_AFTER_UNMARKED if unmarked else _BETWEEN_CALLS + "`")
-        self._out.end_region(blank=self._pending[:1].isspace())
-        if not rest:
-            self._pending = ""
-            return False
-        end = region.end_pattern.match(rest)
-        if end is not None:
-            self._close_region(rest[region.text_start(end) :])
-            return bool(self._pending)
-        if any(mark.startswith(rest.lower()) for mark in (*region.closings, *region.limits)):
-            self._pending = rest
-            return False
-        if rest.startswith("{") and not unmarked:
-            self._has_call, self._pending = False, rest
-            return True
-        self._close_region(rest)
-        return True
+    def _read_region(self, region: OpenRegion) -> bool:
+        """Parse text within a region."""
+        step = region.step(self._pending)
+        if step.blank is not None:
+            self._out.end_region(blank=step.blank)
+        if step.text is not None and region.region.kind == "call":
+            self._add_calls(self._calls.between_marks(step.text))
+        elif step.text and region.region.kind == "thought":
+            self._out.add(Part(thought=step.text))
+        self._pending = step.rest
+        if step.closed:
+            self._close_region(step.rest)
+            self._region = OpenRegion(step.into) if step.into else None
+        return not step.waits and bool(self._pending)
 
     # ---- output
 
     def _add_words(self, text: str) -> None:
         self._has_begun = self._out.add_words(text) or self._has_begun
 
-    def _add_thought(self, text: str) -> None:
-        if text:
-            self._out.add(Part(thought=text))
-
-    def _add_written(self, text: str) -> None:
-        """Add the calls between two marks, if calls are wanted. Raises MalformedToolCall."""
-        if self._wanted:
-            self._add_calls(read_calls(text, self._names))
-
-    def _add_calls(self, written: list[WrittenCall]) -> None:
-        if self._wanted:
-            self._out.add(Part(calls=tuple(map(self._call, written))))
-
-    def _call(self, written: WrittenCall) -> ToolCall:
-        name = known_name(written[0], self._names)
-        return ToolCall(self._new_id(), name, with_names(written[1], self._parameters.get(name)))
-
-
-def _drop(_: str) -> None:
-    pass
+    def _add_calls(self, parts: list[Part]) -> None:
+        for part in parts:
+            self._out.add(part)

@@ -1,4 +1,4 @@
-"""Tool calls written with elements and marks of XML: Qwen 3 Coder, MiniMax, Claude, Nova, GLM."""
+"""Tool calls written with elements and marks of XML: Qwen 3 Coder, MiniMax, Claude, Nova, GLM, Kimi K3."""
 
 from __future__ import annotations
 
@@ -6,18 +6,28 @@ import json
 import re
 from typing import Any
 
+_PREFIX = "(?:｜DSML｜|antml:|atem:|steptml:|__)?"
 _XML_CALL = re.compile(
-    r"<(?:｜DSML｜|antml:|__)?(?:function=|function\s+name=|invoke\s+name=|tool\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?\s*>"
-    r"(?P<body>.*?)(?=</(?:｜DSML｜|antml:|__)?(?:function|invoke)>|<(?:｜DSML｜|antml:|__)?(?:function|invoke)\b|\Z)",
+    rf"<{_PREFIX}(?:function=|function\s+name=|invoke\s+name=|tool\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?\s*>"
+    rf"(?P<body>.*?)(?=</{_PREFIX}(?:function|invoke)>|<{_PREFIX}(?:function|invoke)\b|\Z)",
     re.DOTALL,
 )
 _XML_PARAMETER = re.compile(
-    r"<(?:｜DSML｜|antml:|__)?parameter(?:=|\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?(?P<more>[^>]*)>"
-    r"(?P<value>.*?)(?=</(?:｜DSML｜|antml:|__)?parameter>|<(?:｜DSML｜|antml:|__)?parameter\b|\Z)",
+    rf"<{_PREFIX}param(?:eter)?(?:=|\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?(?P<more>[^>]*)>"
+    rf"(?P<value>.*?)(?=</{_PREFIX}param(?:eter)?>|<{_PREFIX}param(?:eter)?\b|\Z)",
     re.DOTALL,
 )
+_CDATA = re.compile(r"\s*<!\[CDATA\[(.*?)\]\]>\s*", re.DOTALL)
+_GLM_CALL = re.compile(r"(?:<tool_call>)?\s*(?P<name>[\w.\-]+)\s*(?:<tool_sep>\s*)?(?=<arg_key>)")
 _GLM_PARAMETER = re.compile(
     r"<arg_key>(?P<name>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)(?=</arg_value>|\Z)", re.DOTALL
+)
+_KIMI_CALL = re.compile(
+    r'<\|open\|>call\s+tool="(?P<name>[^"]+)".*?<\|sep\|>(?P<body>.*?)<\|close\|>call', re.DOTALL
+)
+_KIMI_ARGUMENT = re.compile(
+    r'<\|open\|>argument\s+key="(?P<name>[^"]+)"(?P<more>.*?)<\|sep\|>(?P<value>.*?)<\|close\|>argument',
+    re.DOTALL,
 )
 _ELEMENT = re.compile(
     r"""<(?P<name>[\w.:-]+)(?P<attributes>(?:\s+[\w.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*"""
@@ -44,17 +54,34 @@ def _xml_parameters(body: str) -> dict[str, Any]:
 
 
 def glm_calls(text: str) -> list[tuple[str, str]]:
-    """Return the call (name, JSON of the arguments) in GLM's notation; none for others."""
-    name, mark, _ = text.partition("<arg_key>")
-    if not mark or not re.fullmatch(r"[\w.\-]+", name.strip()):
+    """Return the calls (name, JSON of the arguments) in GLM's or Hunyuan's notation; none for others."""
+    begins = list(_GLM_CALL.finditer(text))
+    if not begins or begins[0].start() > 0:
         return []
-    arguments = {found["name"].strip(): scalar(found["value"]) for found in _GLM_PARAMETER.finditer(text)}
-    return [(name.strip(), json.dumps(arguments, ensure_ascii=False))]
+    ends = [*(begin.start() for begin in begins[1:]), len(text)]
+    calls = []
+    for begin, end in zip(begins, ends, strict=True):
+        pairs = _GLM_PARAMETER.finditer(text, begin.end(), end)
+        given = {found["name"].strip(): scalar(found["value"]) for found in pairs}
+        calls.append((begin["name"], json.dumps(given, ensure_ascii=False)))
+    return calls
+
+
+def kimi_calls(text: str) -> list[tuple[str, str]]:
+    """Return the calls (name, JSON of the arguments) in the notation of Kimi K3; none for others."""
+    calls = []
+    for call in _KIMI_CALL.finditer(text):
+        given = {
+            each["name"]: each["value"] if 'type="string"' in each["more"] else scalar(each["value"])
+            for each in _KIMI_ARGUMENT.finditer(call["body"])
+        }
+        calls.append((call["name"], json.dumps(given, ensure_ascii=False)))
+    return calls
 
 
 def scalar(text: str) -> Any:
     """Return a parameter's value: parsed JSON if possible, else the text itself."""
-    text = text.strip()
+    text = _CDATA.sub(r"\1", text).strip()
     try:
         return json.loads(text, strict=False)
     except ValueError:

@@ -13,6 +13,7 @@ from llmcore.text.written_calls import (
     LIST_KEYS,
     NAME_KEYS,
     OTHER_KEYS,
+    WrittenCall,
     calls_by_name,
     calls_of,
     is_call,
@@ -34,15 +35,33 @@ def json_form(text: str, known: Known) -> Verdict | Found:
     end, _ = value_end(text, 0, SPECIAL_TOKEN)
     if end < 0:
         return "begun" if _names_tool(text, known) else "open"
+    value, calls = None, list[WrittenCall]()
     try:
         value = load(text[:end])
         calls = calls_of(value)
     except MalformedToolCall:
-        value, calls = None, []
+        pass
     named = bool(calls) and (is_call(value) or _has_its_arguments(value, calls[0][0], known))
     if named and (known.any_name or all(known.has(name) for name, _ in calls)):
         return end, calls
-    return (end, []) if _names_tool(text[:end], known) else "text"
+    damaged = _names_tool(text[:end], known) and not (value is not None and _is_data(value, known))
+    return (end, []) if damaged else "text"
+
+
+def _is_data(value: Any, known: Known) -> bool:
+    """Return True if no field beside the name is a call's: `{"name": "order", "price": 4}`."""
+    if isinstance(value, list):
+        return all(_is_data(item, known) for item in value)
+    if not isinstance(value, dict):
+        return False
+    names = [each for key, each in value.items() if key in NAME_KEYS and isinstance(each, str)]
+    others = value.keys() - {*NAME_KEYS, *OTHER_KEYS}
+    return (
+        len(names) == 1
+        and names[0] in known.parameters
+        and bool(others)
+        and not any(key in LIST_KEYS or known.takes(names[0], key) for key in others)
+    )
 
 
 def _has_its_arguments(value: Any, name: str, known: Known) -> bool:

@@ -1,4 +1,4 @@
-"""Tool calls that fill lines of their own: YAML, and a tool's name alone in brackets.
+"""Tool calls that fill lines of their own: YAML, a shell's command, and a tool's name alone in brackets.
 
 Each form looks at the beginning of a growing text, as those of `call_forms`, and decides with a line's end.
 """
@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from typing import Any
 
 from llmcore.text.element_calls import scalar
 from llmcore.text.written_calls import ARGUMENT_KEYS, NAME_KEYS, WrittenCall
@@ -19,6 +20,14 @@ _ARGUMENTS = (*ARGUMENT_KEYS, "Action Input")
 _PAIR = re.compile(r"(?P<indent>[ ]*)(?P<key>[\w-]+|Action Input):(?:[ ]+(?P<value>\S.*))?\s*\Z")
 _BRACKETED = re.compile(r"[<\[{`]{1,2}(?P<name>\w+)[ ]?/?[>\]}`]{1,2}\s*\Z")
 _BRACKETED_BEGINS = re.compile(r"[<\[{`]{1,2}(?P<name>\w*)(?:[ ]?/?[>\]}`]?)\Z")
+_GIVEN = re.compile(
+    r"""[ ]+(?:--(?P<option>[\w-]+)(?:=|[ ]+)|(?P<key>\w+)=)"""
+    r"""(?P<value>"[^"]*"|'[^']*'|(?!--)[^\s"'=]+(?=[ ]|\Z))"""
+)
+_GIVEN_BEGINS = re.compile(
+    r"""[ ]*(?:-{0,2}|(?P<key>--[\w-]+)(?:=|[ ]+)?(?:["'][^"']*)?|(?P<word>\w+)(?:=(?:["'][^"']*)?)?)\Z"""
+)
+_VALUE = re.compile(r"\[([^\[\]]+)\][ ]*\Z")
 
 
 @lru_cache(maxsize=64)  # bounded, as clients choose the names
@@ -46,6 +55,9 @@ def yaml_end(text: str, names: AbstractSet[str], parameters: Collection[str] | N
         last = number == len(lines) - 1
         another = pairs and not last and line.endswith(":") and _name_of(line, names)
         found = None if another else _PAIR.match(line)
+        is_whole = found is not None and (not last or bool(found["value"]))
+        if found and pairs and is_whole and _is_of_no_parameter(found, lines[0], parameters):
+            return None
         if found is None or (pairs == 0 and not _may_begin(found, lines[number + 1 :], parameters)):
             if last and re.fullmatch(r"[ ]*[\w -]*", line):
                 return -1 if pairs and not line.strip() else 0
@@ -54,7 +66,7 @@ def yaml_end(text: str, names: AbstractSet[str], parameters: Collection[str] | N
             end = len(text) - len("\n".join(lines[number:])) - 1
             named_by_key = ":" in head.rstrip(": ") or lines[0].partition(":")[0].strip() in _ARGUMENTS
             return end if named_by_key else _end_without_words_below(text, end, names)
-        pairs += not last or bool(found["value"])
+        pairs += is_whole
     return -1 if pairs else 0
 
 
@@ -92,6 +104,14 @@ def _may_begin(pair: re.Match[str], following: list[str], parameters: Collection
     return parameters is None or pair["key"] in parameters
 
 
+def _is_of_no_parameter(pair: re.Match[str], first: str, parameters: Collection[str] | None) -> bool:
+    """Return True if a line below the first has a key that the tool does not take: something is read out
+    ("weather:\ncity: Rome\nwind: none").
+    """
+    of_all = first.partition(":")[0].strip() in _ARGUMENTS
+    return parameters is not None and not of_all and pair["key"] not in (*parameters, *_ARGUMENTS)
+
+
 def yaml_calls(text: str, names: Collection[str]) -> list[WrittenCall]:
     """Return the call in YAML that a text is; none if it is not one."""
     head, _, body = text.partition("\n")
@@ -104,6 +124,33 @@ def yaml_calls(text: str, names: Collection[str]) -> list[WrittenCall]:
         return [(name, json.dumps([scalar(pairs[0]["value"] or "")], ensure_ascii=False))]
     given = {pair["key"]: scalar(pair["value"]) for pair in pairs if pair["value"]}
     return [(name, json.dumps(given, ensure_ascii=False))]
+
+
+def command_arguments(
+    line: str, parameters: Collection[str] | None, with_value: bool
+) -> dict[str, Any] | list[Any] | bool | None:
+    """Return the arguments that fill a line behind a tool's name; True if they may still do so, else None.
+
+    parameters: the tool's; None for any. with_value: an argument without a name may stand in square brackets.
+    """
+    if with_value and line.startswith("["):
+        value = _VALUE.match(line)
+        return [scalar(value[1])] if value else ("]" not in line or None)
+    given: dict[str, Any] = {}
+    at = 0
+    while found := _GIVEN.match(line, at):
+        key = (found["option"] or found["key"]).replace("-", "_")
+        if parameters is not None and key not in parameters:
+            return None
+        given[key] = scalar(found["value"].strip("\"'"))
+        at = found.end()
+    if given and not line[at:].strip():
+        return given
+    begins = _GIVEN_BEGINS.match(line, at)
+    if begins is None:
+        return None
+    key = (begins["key"] or begins["word"] or "").removeprefix("--").replace("-", "_")
+    return (parameters is None or any(each.startswith(key) for each in parameters)) or None
 
 
 def bracketed_name(text: str) -> str | None:

@@ -12,14 +12,20 @@ from llmcore.text.call_forms import FORMS, find_name, read_known
 from llmcore.text.control_marks import TRIGGERS, Region
 from llmcore.text.known_calls import Found, Known, Verdict
 from llmcore.text.line_calls import bracketed_name, yaml_calls
+from llmcore.text.open_regions import FENCED, INLINE, UNMARKED
 from llmcore.text.tool_calls import MalformedToolCall
 from llmcore.text.written_calls import WrittenCall, read_calls
 
 _LANGUAGES = (
     "json",
+    "tool",
     "tool_call",
     "tool_calls",
     "tool_code",
+    "function_call",
+    "bash",
+    "sh",
+    "shell",
     "python",
     "py",
     "javascript",
@@ -29,21 +35,22 @@ _LANGUAGES = (
     "yml",
 )
 _PROGRAM = re.compile(r"```[ \t]*(?:tool_code|python|py|javascript|js)\s+(?=\S)")
-_FENCE = re.compile(rf"```[ \t]*(?:{'|'.join(sorted(_LANGUAGES, reverse=True))})?\s*(?=\S)|`(?=[^`])")
-_FENCE_BEGINS = re.compile(r"`{1,3}\Z|```[ \t]*([a-z_]*)\s*\Z")
-_ACTION = re.compile(r"\Aaction:\s*(?=`|\Z)", re.IGNORECASE)
-"""Text before a fence (Command R)."""
-_UNMARKED, _FENCED, _INLINE = Region("call"), Region("call", ("```",)), Region("call", ("`",))
-UNMARKED_REGIONS = (_UNMARKED, _FENCED, _INLINE)
-"""Regions after a call without a mark: bare, in a fence, or between backquotes."""
+_FENCE = re.compile(
+    rf"```[ \t]*(?:{'|'.join(sorted(_LANGUAGES, reverse=True))})?\s*(?=\S)|`(?=[^`])", re.IGNORECASE
+)
+_FENCE_BEGINS = re.compile(r"`{1,3}\Z|```[ \t]*([a-z_]*)\s*\Z", re.IGNORECASE)
+_ACTION = re.compile(
+    r"\A\*{0,2}(?:action|calling tools?|tool calls?|function calls?):\*{0,2}\s*(?=[`{\[]|\Z)", re.IGNORECASE
+)
+"""Text before JSON, or a fence (Command R, smolagents, RWKV)."""
 
 
 def region_after(text: str) -> Region:
     """Return the region after a call. text: the call, from its fence on if it has one."""
     text = _ACTION.sub("", text, count=1)
     if _PROGRAM.match(text) or not text.startswith("`"):
-        return _UNMARKED
-    return _FENCED if text.startswith("```") else _INLINE
+        return UNMARKED
+    return FENCED if text.startswith("```") else INLINE
 
 
 @lru_cache(maxsize=64)  # bounded, as clients choose the names
@@ -76,7 +83,7 @@ def judge(text: str, known: Known) -> Verdict | Found:
     at = action.end() if action else 0
     if text.startswith("`", at):
         if begins := _FENCE_BEGINS.match(text, at):
-            word = begins[1] or ""
+            word = (begins[1] or "").lower()
             if any(language.startswith(word) for language in _LANGUAGES):
                 return "open"
         if program := _PROGRAM.match(text, at):

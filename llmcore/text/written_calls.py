@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from contextlib import suppress
 from typing import Any
 
-from llmcore.text.element_calls import elements, glm_calls, scalar, xml_calls
+from llmcore.text.control_marks import SPECIAL_TOKEN
+from llmcore.text.element_calls import elements, glm_calls, kimi_calls, xml_calls
+from llmcore.text.python_calls import JSON_WORDS, loose_calls, python_calls
 from llmcore.text.tool_calls import MalformedToolCall
 
 WrittenCall = tuple[str, str]
@@ -40,7 +42,7 @@ _NAMED_JSON = re.compile(
     (?P<name>[\w.\-]+)["']?(?::\d+)?\s*
     (?:\[CALL_ID\][\w-]*\s*)?
     (?:(?:\[ARGS\]|>|\)|<[|｜]tool[▁_]sep[|｜]>|<[|｜]tool_call_argument_begin[|｜]>)\s*)*
-    (?:[:,]|[-=]>)?\s*(?:with\s+|code\s*|(?:arguments|action\ input):\s*)?
+    (?:[:,]|[-=]>)?\s*(?:with\s+|code\s*|(?:arguments|args|parameters|params|(?:action\ |tool\ )?input):\s*)?
     (?:(?:```)?(?:json)?\s*)?(?:<\|message\|>\s*)?(?=\{)""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -50,10 +52,6 @@ _BARE = re.compile(
     r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<=[{,:\[])\s*([A-Za-z_][\w -]*?)\s*(?=[:,}\]])"""
 )
 """A string, or a key or value of letters without quotes."""
-_WORDS = {"true": True, "false": False, "null": None}
-"""Values of JSON whose words are names in Python."""
-_LOOSE_CALL = re.compile(r"\s*(?P<name>[\w.\-]+) ?\((?P<body>.*)\)\s*\Z", re.DOTALL)
-_LOOSE_ARGUMENT = re.compile(r"""\s*(\w+)\s*[=:]\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]*)\s*(?:,|\Z)""")
 
 
 def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
@@ -62,13 +60,14 @@ def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
     names: tool names; such a name alone is a call without arguments.
     """
     text = text.strip()
-    if text in names:
-        return [(text, "{}")]
-    for reader in _READERS:
-        if calls := reader(text):
+    for written in dict.fromkeys((text, SPECIAL_TOKEN.sub("", text).strip())):
+        if written in names:
+            return [(written, "{}")]
+        for reader in _READERS:
+            if calls := reader(written):
+                return calls
+        if calls := _element_calls(written, names):
             return calls
-    if calls := _element_calls(text, names):
-        return calls
     raise MalformedToolCall(f"not a tool call: {text!r}")
 
 
@@ -113,6 +112,8 @@ def calls_of(value: Any) -> list[WrittenCall]:
             return calls_of(value[listed])
     if isinstance(value, dict) and isinstance(value.get("function"), dict):
         return calls_of(value["function"])
+    if isinstance(value, dict) and (named := _named_by_key(value)):
+        return [named]
     key = next((key for key in NAME_KEYS if key in value), None) if isinstance(value, dict) else None
     if key is None or not isinstance(value[key], str):
         raise MalformedToolCall(f'no "name" in {value!r}')
@@ -121,10 +122,21 @@ def calls_of(value: Any) -> list[WrittenCall]:
     return [(value[key], _json_text(arguments))]
 
 
+def _named_by_key(value: dict[str, Any]) -> WrittenCall | None:
+    """Return the call whose name is the only key, as Apertus writes it: `{"weather": {"city": "Rome"}}`."""
+    name = next(iter(value), "")
+    others = {*NAME_KEYS, *ARGUMENT_KEYS, *OTHER_KEYS, *LIST_KEYS}
+    only = len(value) == 1 and isinstance(name, str) and name not in others and isinstance(value[name], dict)
+    return (name, _json_text(value[name])) if only else None
+
+
 def calls_by_name(value: Any, names: Container[str]) -> list[WrittenCall]:
-    """Return the calls of an object whose keys are tools' names, and whose values are arguments; [] for any
-    other value.
+    """Return the calls of an object, or of a list of them, whose keys are tools' names, and whose values are
+    arguments; [] for any other value.
     """
+    if isinstance(value, list):
+        found = [calls_by_name(item, names) for item in value]
+        return [call for calls in found for call in calls] if all(found) else []
     if not isinstance(value, dict) or not all(key in names for key in value):
         return []
     written = all(isinstance(arguments, dict) for arguments in value.values())
@@ -165,7 +177,7 @@ def _in_quotes(found: re.Match[str]) -> str:
     words = found[2]
     if words is None or words in ("True", "False", "None"):
         return found[0]
-    return repr(_WORDS.get(words, words))
+    return repr(JSON_WORDS.get(words, words))
 
 
 def _json_text(value: Any) -> str:
@@ -219,71 +231,6 @@ def json_start(text: str) -> int:
     return found.end() if found else -1
 
 
-def _python_calls(text: str) -> list[WrittenCall]:
-    text = text.strip("` \n").removeprefix("tool_code").removeprefix("python").strip()
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return []
-    return [
-        call
-        for statement in body
-        if isinstance(statement, ast.Expr | ast.Assign)
-        for call in _of_expression(statement.value)
-    ]
-
-
-def _of_expression(node: ast.expr) -> Iterator[WrittenCall]:
-    if isinstance(node, ast.List | ast.Tuple):
-        for item in node.elts:
-            yield from _of_expression(item)
-    if not isinstance(node, ast.Call):
-        return
-    if isinstance(node.func, ast.Name) and node.func.id == "print":  # Gemma writes print(default_api.name())
-        for argument in node.args:
-            yield from _of_expression(argument)
-        return
-    name = ast.unparse(node.func).removesuffix(".call").removeprefix("default_api.")
-    arguments: dict[str, Any] = {}
-    given = [_value_of(argument) for argument in node.args]
-    positional = [value for value in given if not isinstance(value, dict)]
-    for value in given:
-        arguments |= value if isinstance(value, dict) else {}  # weather({"city": "Rome"})
-    for keyword in node.keywords:
-        value = _value_of(keyword.value)
-        arguments |= {keyword.arg: value} if keyword.arg else value if isinstance(value, dict) else {}
-    written = [*positional, arguments] if positional else arguments
-    yield name, json.dumps(written, ensure_ascii=False, default=str)
-
-
-def _value_of(node: ast.expr) -> Any:
-    """Return the value of an argument; names, which stand for nothing here, are texts."""
-    if isinstance(node, ast.Dict):
-        pairs = zip(node.keys, node.values, strict=True)
-        return {str(_value_of(key)): _value_of(value) for key, value in pairs if key is not None}
-    if isinstance(node, ast.List | ast.Tuple):
-        return [_value_of(item) for item in node.elts]
-    with suppress(ValueError):
-        return ast.literal_eval(node)
-    return _WORDS.get(node.id, node.id) if isinstance(node, ast.Name) else ast.unparse(node)
-
-
-def _loose_calls(text: str) -> list[WrittenCall]:
-    """Return a call in brackets that is no Python: `weather(city: Rome)`, `weather(city=New York)`."""
-    found = _LOOSE_CALL.match(text)
-    if found is None:
-        return []
-    arguments, at = {}, 0
-    while at < len(found["body"]):
-        argument = _LOOSE_ARGUMENT.match(found["body"], at)
-        if argument is None:
-            return []
-        value = argument[2].strip()
-        arguments[argument[1]] = value[1:-1] if value[:1] in ("'", '"') else scalar(value)
-        at = argument.end()
-    return [(found["name"], json.dumps(arguments, ensure_ascii=False))]
-
-
 def _element_calls(text: str, names: Container[str]) -> list[WrittenCall]:
     """Return the call in nested elements: `<weather><city>Rome</city></weather>`, or with elements for name
     and arguments (Anthropic's older form, Nova).
@@ -302,5 +249,14 @@ def _element_calls(text: str, names: Container[str]) -> list[WrittenCall]:
     return []
 
 
-_READERS = _json_calls, _gemma_calls, _named_json_calls, xml_calls, glm_calls, _python_calls, _loose_calls
+_READERS = (
+    _json_calls,
+    _gemma_calls,
+    kimi_calls,
+    _named_json_calls,
+    xml_calls,
+    glm_calls,
+    python_calls,
+    loose_calls,
+)
 """Readers of all notations but elements, which need the tools' names."""

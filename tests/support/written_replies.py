@@ -161,6 +161,55 @@ CALLS = {
     "YAML, the tool as a value": "tool: weather\ncity: Rome",
     "YAML, fenced": "```yaml\nname: weather\narguments:\n  city: Rome\n```",
     "tool_call as key": '{"tool_call": {"name": "weather", "arguments": {"city": "Rome"}}}',
+    "Kimi K3": '<|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="weather" index="1"<|sep|>'
+    '<|open|>argument key="city" type="string"<|sep|>Rome<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
+    "Step 3": '<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="weather">\n'
+    '<steptml:parameter name="city">Rome</steptml:parameter>\n</steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>',
+    "Hunyuan 3": "<tool_calls><tool_call>weather<tool_sep><arg_key>city</arg_key><arg_value>Rome</arg_value></tool_call></tool_calls>",
+    "GigaChat 3": f"function call<|role_sep|>\n{JSON_CALL}",
+    "GigaChat 3, a token": f"<|function_call|>{JSON_CALL}",
+    "InternLM 2": '<|action_start|><|plugin|>\n{"name": "weather", "parameters": {"city": "Rome"}}<|action_end|>',
+    "PLaMo 3": "<|plamo:begin_tool_requests:plamo|><|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>weather"
+    '<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|>{"city": "Rome"}<|plamo:end_tool_arguments:plamo|>'
+    "<|plamo:end_tool_request:plamo|><|plamo:end_tool_requests:plamo|>",
+    "Muse": '<atem:function_calls>\n<atem:invoke name="weather">\n<atem:parameter name="city">Rome</atem:parameter>\n'
+    "</atem:invoke>\n</atem:function_calls>",
+    "Apertus": '<|tools_prefix|>[{"weather": {"city": "Rome"}}]<|tools_suffix|>',
+    "MiniCPM 5": '<function name="weather"><param name="city">Rome</param></function>',
+    "MiniCPM 5, CDATA": '<function name="weather"><param name="city"><![CDATA[Rome]]></param></function>',
+    "LongCat": f"<longcat_tool_call>{JSON_CALL}</longcat_tool_call>",
+    "Functionary 3.2": '>>>weather\n{"city": "Rome"}',
+    "FireFunction 2": f" functools[{JSON_CALL}]",
+    "Granite 20B": f"<function_call> {JSON_CALL}",
+    "Nemotron": f"<TOOLCALL>[{JSON_CALL}]</TOOLCALL>",
+    "RWKV": f"**Tool Call:**\n```json\n{JSON_CALL}\n```",
+    "Olmo 3": '<function_calls>\nweather(city="Rome")\n</function_calls>',
+    "Pangu": f"[unused11][{JSON_CALL}][unused12]",
+    "Llama 4": '<|python_start|>[weather(city="Rome")]<|python_end|>',
+    "Qwen 3 Coder, no ends": "<function=weather>\n<parameter=city> Rome\n",
+    "a list of names as keys": '[{"weather": {"city": "Rome"}}]',
+    "fenced, tool_call": f"```tool_call\n{JSON_CALL}\n```",
+    "fenced, tool": f"```tool\n{JSON_CALL}\n```",
+    "fenced, function_call": f"```function_call\n{JSON_CALL}\n```",
+    "fenced, xml": "```xml\n<weather>\n<city>Rome</city>\n</weather>\n```",
+    "fenced, capitals": f"```JSON\n{JSON_CALL}\n```",
+    "a link": "[weather](city=Rome)",
+    "Cline": '<use_mcp_tool>\n<server_name>local</server_name>\n<tool_name>weather</tool_name>\n<arguments>\n{"city": "Rome"}\n'
+    "</arguments>\n</use_mcp_tool>",
+    "smolagents": 'Action:\n{"name": "weather", "arguments": {"city": "Rome"}}',
+    "smolagents, several": f"Calling tools:\n[{JSON_CALL}]",
+    "a slash command": '/weather {"city": "Rome"}',
+    "a slash command, Python": '/weather(city="Rome")',
+    "a slash command, key and value": "/weather city=Rome",
+    "a mention": '@weather(city="Rome")',
+    "shell": "weather --city Rome",
+    "shell, fenced": "```bash\nweather --city Rome\n```",
+    "shell, equals": '$ weather --city="Rome"',
+    "key and value": 'weather city="Rome"',
+    "two lines, Args": 'Tool: weather\nArgs: {"city": "Rome"}',
+    "two lines, Parameters": 'Function: weather\nParameters: {"city": "Rome"}',
+    "two lines, Input": 'Tool: weather\nTool Input: {"city": "Rome"}',
+    "told, name and arguments": 'Tool call: weather, arguments: {"city": "Rome"}',
 }
 IN_ONE_LINE = (
     'weather({"city": "Rome"})',
@@ -174,5 +223,6 @@ IN_ONE_LINE = (
     '<|tool_call_start|>[weather(city="Rome")]<|tool_call_end|>',
     '`weather(city="Rome")`',
     '[weather(city="Rome")]',
+    'weather (city="Rome")',
 )
 """Calls that models also write right after words."""

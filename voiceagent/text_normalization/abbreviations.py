@@ -6,7 +6,7 @@ import re
 
 from voiceagent.text_normalization.languages import Language, both_cases
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
-from voiceagent.text_normalization.sentence_ends import ends_after_abbreviation
+from voiceagent.text_normalization.sentence_ends import NUMERAL, ends_after_abbreviation
 
 _STREETS = {
     "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Ln": "Lane", "Pkwy": "Parkway", "Ct": "Court",
@@ -32,7 +32,7 @@ def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
         pattern = "|".join(re.escape(short) for short in sorted(numbered, key=len, reverse=True))
         rules.append(
             rule(
-                rf"(?:{pattern})\ ?(?=\d)",
+                rf"(?:{pattern})\ ?(?=\d|(?-i:(?:{NUMERAL.pattern})\b))",
                 lambda match, _: numbered[match[0].strip().lower()],
                 flags=re.IGNORECASE,
             )
@@ -104,7 +104,9 @@ def _read_versus(match: re.Match[str], _: Language) -> str | None:
 _ENGLISH = (
     rule(r"(Dr|St)\b(\.?)", _read_doctor),
     rule(rf"({'|'.join(_STREETS)})\b(\.?)", _read_street),
-    rule(r"(max|min)\.(?=[ ][a-z])", lambda m, _: _LIMITS[m[0].lower()], flags=re.IGNORECASE),
+    rule(r"no\.(?=[ ](?:is|was)\b)", lambda m, _: "number", flags=re.IGNORECASE),
+    rule(r"pp(?=[ ]\d)", lambda m, _: "pages"),
+    rule(r"(max|min)\.(?=[ ](?:[a-z]|[$£€]))", lambda m, _: _LIMITS[m[0].lower()], flags=re.IGNORECASE),
     rule(r"vs\b", lambda m, _: "versus"),
     rule(r"v\.(?=[ ][A-Z])", _read_versus),
     rule(r"c\.(?=\ ?1\d{3}\b)", lambda m, _: "circa"),

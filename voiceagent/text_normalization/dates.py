@@ -31,6 +31,16 @@ _BEFORE_YEARS = word_set(
     "around circa the our this for back and to during between january february march april may june "
     "july august september october november december q1 q2 q3 q4"
 )
+_PARTS_OF_TIME = {
+    "1/2": "half",
+    "1/3": "one-third",
+    "2/3": "two-thirds",
+    "1/4": "quarter",
+    "3/4": "three-quarter",
+}
+_WORK_AFTER = re.compile(
+    r"[ ]time[ ](?:jobs?|posts?|positions?|roles?|contracts?|work|staff|employees?|hours|basis)\b"
+)
 
 
 def year_words(year: int, language: Language) -> str:
@@ -157,8 +167,11 @@ def _read_day_month(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_time_signature(match: re.Match[str], language: Language) -> str | None:
-    """Read the beats of music, which look like a date: "in 3/4 time"."""
+    """Read the beats of music, which look like a date, "in 3/4 time", and a part of full time."""
     dated = word_before(match) in ("on", "at", "by", "until", "from", "for", "your", "our")
+    works = _WORK_AFTER.match(text_after(match, 20)) or word_before(match) in ("works", "working", "work")
+    if works and match[0] in _PARTS_OF_TIME:
+        return _PARTS_OF_TIME[match[0]]
     return None if dated else f"{number_words(match[1], language)} {number_words(match[2], language)}"
 
 

@@ -18,7 +18,8 @@ _MULTIPLIED = re.compile(
     rf"|[\d.,]+[ ]?(?:mg|mcg|µg|g|kg|cl|dl|ml|mL|l|L|oz|lbs?|IU|[{MONEY_SIGNS}])(?!\w))"
 )
 """An amount after "2 x" that has no sides: "2 x 500 mg", "3.1 × 10^8"."""
-_LENGTH_BEFORE = re.compile(r"\d(?:[ ]?(?:[cmk]?m|ft|in\.?)|['’′\"″])[ ]$")
+_LENGTH_BEFORE = re.compile(r"\d(?:[ ]?(?:[cmk]?m|ft|in\.?)|['’′\"″])(?:[ ]?[WDHLB])?[ ]$")
+"""A length, also with a letter that names its side: '84" W x 38" D'."""
 _SMALL_PARTS = frozenset([16, 32, 64, 100, 1000])
 """Denominators above ten that are no day of a month."""
 _OUT_OF = {"en": "out of", "de": "von", "es": "sobre", "fr": "sur", "it": "su", "nl": "van de", "pt": "de"}
@@ -112,7 +113,7 @@ def _read_english_fraction(match: re.Match[str], language: Language) -> str | No
     one, many = _PARTS.get(bottom) or (in_words(bottom, language, "ordinal") or "",) * 2
     many = many if bottom in _PARTS else f"{many}s"
     if match["whole"]:
-        part = f"a {one}" if top == 1 else f"{in_words(top, language)} {many}"
+        part = f"{'an' if one[0] == 'e' else 'a'} {one}" if top == 1 else f"{in_words(top, language)} {many}"
         return f"{number_words(match['whole'].strip(), language)} and {part}"
     return f"{in_words(top, language)} {one if top == 1 else many}"
 

@@ -18,6 +18,7 @@ _EARLIER = re.compile(
     rf"[ ](?P<numeral>{_NUMERAL})(?:[ ]?[-–—][ ]?|,?[ ](?:and|or|to|und|bis|oder|y|et|e|en)[ ]|,[ ])$"
 )
 """The numeral before this one: "Acts II–IV", "Chapters II and IV"."""
+_TITLED = re.compile(r"\b(?:Pope|King|Queen|Emperor|Empress|Tsar|Papst|König|Kaiser)[ ][A-Z]\w+[ ]$")
 
 
 def value_of(numeral: str) -> int:
@@ -27,16 +28,21 @@ def value_of(numeral: str) -> int:
 
 
 def _read_numeral(match: re.Match[str], language: Language) -> str | None:
+    return _ending(match, _numeral_words(match, language))
+
+
+def _numeral_words(match: re.Match[str], language: Language) -> str | None:
     preceding = text_before(match, 32)
     letter = len(match["numeral"]) == 1
     while earlier := _EARLIER.search(preceding):
         preceding = f"{preceding[: earlier.start()]} "
         letter = letter or len(earlier["numeral"]) == 1
-    before = re.search(r"([^\W\d_]+)[ ]$", preceding)
+    before = re.search(r"([^\W\d_]+\.?)[ ]$", preceding)
     word, number = (before[1] if before else ""), value_of(match["numeral"])
+    word = language.before_numbers.get(word.lower(), word)  # "vol. II"
     names = language.roman
-    if word in names.rulers:
-        return _ending(match, _ruler_words(word, number, language))
+    if word in names.rulers or _TITLED.search(preceding):
+        return _ruler_words(word, number, language)
     following = re.match(r"[ ](\w+)", text_after(match, 16))
     if (following and following[1] in names.ordered) or match["mark"]:
         return _century_words(number, following[1] if following else "", text_before(match), language)
@@ -50,6 +56,8 @@ def _read_numeral(match: re.Match[str], language: Language) -> str | None:
 
 def _ending(match: re.Match[str], words: str | None) -> str | None:
     """Return the words, with the full stop of a German ordinal if it also ends the sentence."""
+    if words and match["own"]:
+        return f"{words}{match['own']}"
     return f"{words}." if words and match[0].endswith(".") and not text_after(match).strip() else words
 
 
@@ -78,4 +86,6 @@ def rules_of(language: Language) -> tuple[Rule, ...]:
     if not language.roman.counted:
         return ()
     stop = r"\.?" if language.code == "de" else ""
-    return (rule(rf"(?P<numeral>{_NUMERAL})(?P<mark>er|e|ème)?\b{stop}(?!\w)", _read_numeral),)
+    own = r"['’]s\b" if language.code == "en" else "(?!)"
+    pattern = rf"(?P<numeral>{_NUMERAL})(?P<mark>er|e|ème)?\b(?P<own>{own})?{stop}(?!\w)"
+    return (rule(pattern, _read_numeral),)

@@ -56,6 +56,8 @@ _OPENERS = {
 }
 """Words that begin a sentence after an abbreviation, and hardly ever a name."""
 _INITIALS = re.compile(r"(?:[A-Z]\.){2,}$")
+NUMERAL = re.compile(r"[IVX]{2,5}|[VX]")
+"""A Roman numeral that is no word."""
 _HALF_DAY = re.compile(r"(?:^|[\s\d])[ap]\.(?:\s?m\.)?$", re.IGNORECASE)
 _SHORT_STREETS = r"(?:St|Ave|Blvd|Rd|Ln|Pkwy|Hwy|Ct|Pl|Sq|Dr)\.$"
 _STREET = re.compile(rf"[A-Z][\w'’]*\s+{_SHORT_STREETS}|\dth\s+(?:St|Ave)\.$")
@@ -82,8 +84,11 @@ def judge_full_stop(sentence: str, following: str, complete: bool, language: Lan
     last_word = sentence[-24:].rsplit(maxsplit=1)[-1].lstrip("\"'“‘«([{*_`~„")
     if last_word in _followed(language):
         return "goes on"
-    if not following[:1].isupper() and last_word.lower() in language.before_numbers:
-        return "goes on"
+    if last_word.lower() in language.before_numbers:
+        if not complete and following[:1] in ("I", "V", "X"):
+            return "waits"
+        if not following[:1].isupper() or NUMERAL.fullmatch(following.rstrip(".,;:!?")):
+            return "goes on"
     if not following[:1].isupper() and re.split(r"[-–/]", last_word.rstrip("."))[-1] in _short_names(
         language
     ):

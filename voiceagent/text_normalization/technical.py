@@ -100,6 +100,7 @@ RULES: tuple[Rule, ...] = (
         r"(?:::?[\da-fA-F]{1,4}){1,7}(?![\w:])",
         _read_ipv6,
     ),
+    rule(r"0x[\da-fA-F]{2,16}(?!\w)", _read_hexadecimal),
     rule(r"[\da-fA-F]{2}(?::[\da-fA-F]{2}){5}(?![\w:])", _read_hexadecimal),
     rule(
         r"(?=[\da-f]{0,39}\d[a-f])(?=[\da-f]{0,39}[a-f]\d)(?=[\da-f]{0,39}\d[\da-f]{0,39}\d)[\da-f]{7,40}(?!\w)",
@@ -113,6 +114,7 @@ RULES: tuple[Rule, ...] = (
 )
 """Rules for what begins with a letter or a figure."""
 SIGN_RULES: tuple[Rule, ...] = (
+    rule(r"(?<![^ ])/(?=(?!or\b|and\b)[a-z]\w*(?![\w/]))", lambda _, language: language.signs.get("/")),
     rule(r"(?<![\w/.<])~?(?:/[\w.-]*\w){2,12}(?![\w/])(?<=[A-Za-z\d])", _read_path),
 )
 """Rules for what begins with another sign."""

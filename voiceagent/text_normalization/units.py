@@ -46,6 +46,9 @@ def _read_unit(match: re.Match[str], language: Language) -> str | None:
     unit = language.units["min" if minutes else symbol]
     if match["gap"] == "-" and language.code == "en":  # "a five minute walk"
         return f"{number_words(match['amount'], language)} {unit.one}"
+    following = re.match(r"[ ]([a-z]+)", text_after(match, 16)) if language.code == "en" else None
+    if following and word_before(match) in ("a", "an") and following[1] not in _NO_NOUNS:  # "a 64 GB model"
+        return f"{number_words(match['amount'], language)} {unit.one}"
     words = _amount_of(match["amount"], unit, match, language)
     return f"{words}." if words and _ends_sentence(match, language) else words
 

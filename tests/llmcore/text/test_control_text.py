@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -112,6 +113,58 @@ def test_text_that_only_resembles_control_text_is_said_as_it_is(text: str) -> No
     assert read(list(text)) == (text, [], "")
 
 
+SAID = [
+    line.replace("\\n", "\n")
+    for line in Path(__file__).with_name("ordinary_replies.txt").read_text().splitlines()
+    if not line.startswith("# ")
+]
+SHOP = {
+    "order": ("item", "quantity"),
+    "book": ("date", "guests"),
+    "book_table": ("date", "guests"),
+    "call": ("number",),
+    "search": ("query",),
+    "weather": ("city",),
+    "price": ("product",),
+    "hang_up": (),
+    "send_email": ("to", "subject", "body"),
+}
+"""Tools by name, with their parameters, whose names are ordinary words."""
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_ordinary_replies_are_said_though_tools_have_the_names_of_their_words(text: str) -> None:
+    for pieces in ([text], list(text)):
+        control = ControlText(SHOP, parameters=SHOP)
+        parts = [part for piece in pieces for part in control.push(piece)] + control.finish()
+        assert "".join(part.words for part in parts) == text
+        assert not any(part.calls for part in parts)
+
+
+@pytest.mark.parametrize("behind", [" is", " i", "` gives", ", for", ") und"])
+@pytest.mark.parametrize("call", ['weather(city="Rome")', '{"weather": {"city": "Rome"}}'])
+def test_words_behind_a_call_in_its_sentence_explain_it_however_the_reply_is_cut(
+    call: str, behind: str
+) -> None:
+    text = call + behind
+    for at in range(len(text)):
+        assert read([text[:at], text[at:]]) == (text, [], ""), at
+
+
+@pytest.mark.parametrize("behind", [" It is sunny.", "\nand so on", " 5", "!", " weather", " we"])
+def test_what_does_not_go_on_with_a_calls_sentence_leaves_it_a_call(behind: str) -> None:
+    call = 'weather(city="Rome")'
+    for text in ([call + behind], list(call + behind)):
+        calls = read(text)[1]
+        assert calls == ([] if behind == " we" else ROME)
+
+
+def test_json_with_arguments_at_a_lines_beginning_is_a_call_without_waiting_for_what_follows() -> None:
+    for before in ("", "Let me look.\n", "```json\n"):
+        parts = ControlText(NAMES).push(before + JSON_CALL)
+        assert [call.name for part in parts for call in part.calls] == ["weather"]
+
+
 REMARKS = (
     "Your order (total = 12 dollars) is ready.",
     "Your order(total: 12 dollars) is ready.",
@@ -195,6 +248,7 @@ def test_an_argument_beyond_the_parameters_is_an_unreadable_call() -> None:
     control = ControlText(("play",), parameters={"play": ("title",)})
     with pytest.raises(MalformedToolCall, match="without a name"):
         control.push('play("Hamlet", 2)')
+        control.finish()  # what follows might have explained the call
 
 
 @pytest.mark.parametrize("call", ['hang_up("Goodbye.")', '{"name": "hang_up", "arguments": ["Goodbye."]}'])
@@ -202,6 +256,17 @@ def test_a_tool_without_parameters_is_called_without_the_values_that_the_model_g
     control = ControlText(("hang_up",), parameters={"hang_up": ()})
     parts = control.push(call) + control.finish()
     assert [(each.name, each.arguments) for part in parts for each in part.calls] == [("hang_up", "{}")]
+
+
+@pytest.mark.parametrize("call", ["<search>Rome</search>", "Action: search[Rome]", "Action: search[Rome]\n"])
+def test_the_value_of_a_tools_only_parameter_alone_in_a_tag_or_brackets_is_a_call(call: str) -> None:
+    for pieces in ([call], list(call)):
+        control = ControlText(SHOP, parameters=SHOP)
+        parts = [part for piece in pieces for part in control.push(piece)] + control.finish()
+        assert [(each.name, json.loads(each.arguments)) for part in parts for each in part.calls] == [
+            ("search", {"query": "Rome"})
+        ]
+        assert not "".join(part.words for part in parts).strip()
 
 
 @pytest.mark.parametrize("below", ["", "\n", "\n\norder:\npizza: ham", "\norder:\n  pizza: ham\n"])

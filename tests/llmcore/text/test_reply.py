@@ -111,4 +111,4 @@ def test_a_remark_that_names_no_parameter_of_the_tool_before_it_is_said() -> Non
         [("order", '{"Pizza": "tuna"}')],
     )
     free = Tool("order", "", {"type": "object", "properties": {}, "additionalProperties": True})
-    assert called(remark, free)[1] == [("order", '{"total": "12 dollars"}')]
+    assert called(remark.removesuffix(" is ready."), free)[1] == [("order", '{"total": "12 dollars"}')]
