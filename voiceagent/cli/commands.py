@@ -107,7 +107,7 @@ def add_call(call: argparse.ArgumentParser) -> None:
     call.add_argument(
         "--url", default="", help="the running server (on this machine, at the configuration's port)"
     )
-    what = "environment variable with the server's API key; that of the configuration"
+    what = "environment variable with the server's API key (that of the configuration)"
     call.add_argument("--key-env", metavar="VARIABLE", help=what)
     add_config(call)
     call.set_defaults(command=_call)
