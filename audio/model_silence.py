@@ -36,5 +36,5 @@ class ModelSilence:
             self._from_s = now_s
 
     def until(self, now_s: float) -> float:
-        """Return the seconds of silence that may end a turn now; 0 if the newest chunk may be voice."""
+        """Return the seconds of silence up to `now_s`; 0 while the newest chunk may be voice."""
         return 0.0 if self._from_s is None or self._perhaps_voiced else now_s - self._from_s

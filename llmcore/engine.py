@@ -23,10 +23,14 @@ LOGGED_IF_SET = {"logged": "if_set"}
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A function call by the model. `arguments` is JSON text exactly as the model wrote it.
+    """A function call by the model.
 
-    opaque: the server's own data about the call, its message and its reasoning, sent back to that server
-    unchanged. JSON text that only the server's engine reads; "" for none.
+    Attributes:
+        call_id: id by which the result refers to the call.
+        name: the function's name.
+        arguments: JSON text exactly as the model wrote it.
+        opaque: the server's own data about the call, its message and its reasoning, sent back to that server
+            unchanged. JSON text that only the server's engine reads; "" for none.
     """
 
     call_id: str
@@ -37,10 +41,15 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a chat. `tool_call_id` is set on role "tool" only, `tool_calls` on "assistant" only.
+    """One message of a chat.
 
-    opaque: as in `ToolCall`, for a message without calls. images: a user's pictures as data URLs, for vision
-    models.
+    Attributes:
+        role: who wrote it.
+        content: its text.
+        tool_calls: calls of the model, on role "assistant" only.
+        tool_call_id: call that this is the result of, on role "tool" only.
+        opaque: as in `ToolCall`, for a message without calls.
+        images: a user's pictures as data URLs, for vision models.
     """
 
     role: Role
@@ -53,9 +62,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function the model may call; `parameters` is a JSON schema. takes_unknown_calls: a call of a tool
-    that is not offered is a call of this one, without arguments. For a tool that hands the caller's request
-    on: a small model invents a tool for the request in its place.
+    """A function the model may call.
+
+    Attributes:
+        name: its name.
+        description: what it is for, for the model.
+        parameters: JSON schema of its arguments.
+        takes_unknown_calls: a call of a tool that is not offered is a call of this one, without arguments.
+            For a tool that hands the caller's request on: a small model invents a tool for the request in its
+            place.
     """
 
     name: str
@@ -68,8 +83,13 @@ class Tool:
 class Generation:
     """A generation to perform.
 
-    messages: static first (system prompt), then the history, the newest turn last. max_tokens: a cap on the
-    reply. temperature: 0 is greedy. tool_choice: "auto", "none", "required", or the name of one tool.
+    Attributes:
+        messages: static first (system prompt), then the history, the newest turn last.
+        tools: functions that the model may call.
+        tool_choice: "auto", "none", "required", or the name of one tool.
+        max_tokens: a cap on the reply.
+        temperature: 0 is greedy.
+        stop: texts before which the reply ends.
     """
 
     messages: tuple[Message, ...]
@@ -84,13 +104,17 @@ class Generation:
 class Request(Generation):
     """A generation with its purpose, caller and deadline.
 
-    priority_class, due_s: purpose, and time at which the first token is due (monotonic seconds); they order
-    requests. priority: the same order for the engine's own queue, if it has one: smaller runs first. caller:
-    id of the caller; requests of one caller share that caller's state, "" shares nothing. traceparent: parent
-    span (W3C Trace Context) for engines that make spans; "" without tracing. reading_s: allowance for prefill
-    concurrent with other prompts, from the prompt's length; added to the time-outs. new_tokens: estimated
-    uncached prompt tokens. asks_end: `prefill` must report the probability that a sentence, or the message,
-    ends after the last message's words.
+    Attributes:
+        priority_class: purpose of the request; it and `due_s` order requests.
+        due_s: time at which the first token is due, in monotonic seconds.
+        priority: the same order for the engine's own queue, if it has one: smaller runs first.
+        caller: id of the caller; requests of one caller share that caller's state, "" shares nothing.
+        traceparent: parent span (W3C Trace Context) for engines that make spans; "" without tracing.
+        reading_s: allowance for prefill concurrent with other prompts, from the prompt's length; added to the
+            time-outs.
+        new_tokens: estimated uncached prompt tokens.
+        asks_end: `prefill` must report the probability that a sentence, or the message, ends after the last
+            message's words.
     """
 
     priority_class: PriorityClass = "turn"
@@ -107,9 +131,11 @@ class Request(Generation):
 class DraftUse:
     """Permissions of a draft model for one request.
 
-    proposals: how many times it may propose tokens; None sets no limit. reads: True if it also reads prompts
-    that it may propose nothing for, to share their prefix with later requests. begins_at: tokens of the reply
-    written before the draft takes part, reading included.
+    Attributes:
+        proposals: how many times it may propose tokens; None sets no limit.
+        reads: True if it also reads prompts that it may propose nothing for, to share their prefix with later
+            requests.
+        begins_at: tokens of the reply written before the draft takes part, reading included.
     """
 
     proposals: int | None = None
@@ -123,14 +149,20 @@ FREE_DRAFT = DraftUse()
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request. cached_tokens: prompt tokens whose prefill the cache saved.
+    """Tokens of one request.
 
-    queue_s: time in the engine's queue, if the engine reports it. gate_s: time before admission to the
-    engine. written_tokens: prompt tokens written to a cache, if its provider charges for that and reports
-    them. thought_tokens: completion tokens that are thoughts; if the server does not report them, the number
-    of their pieces. end_log_probability: for a prefill with `asks_end`, the natural logarithm of the
-    summed probability of the tokens that close a sentence or the message (`text/closing_tokens`); None if the
-    engine does not report it.
+    Attributes:
+        prompt_tokens: all tokens of the prompt.
+        cached_tokens: those of them whose prefill the cache saved.
+        completion_tokens: tokens that the model wrote.
+        queue_s: time in the engine's queue; None if the engine does not report it.
+        gate_s: time before admission to the engine.
+        written_tokens: prompt tokens written to a cache, if its provider charges for that and reports them.
+        thought_tokens: completion tokens that are thoughts; if the server does not report them, the number of
+            their pieces.
+        end_log_probability: for a prefill with `asks_end`, the natural logarithm of the summed probability of
+            the tokens that close a sentence or the message (`text/closing_tokens`); None if the engine does
+            not report it.
     """
 
     prompt_tokens: int = 0
@@ -145,10 +177,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The next piece of a reply: text, finished tool calls, or (last) the finish reason and the usage.
+    """The next piece of a reply.
 
-    pieces: number of pieces of the engine; more than one if several were joined on the way. thought:
-    reasoning text, which is never spoken. opaque: with the last delta, as in `Message`.
+    Attributes:
+        text: words to speak.
+        tool_calls: calls that are complete.
+        finish_reason: set in the last piece only.
+        usage: set in the last piece only.
+        pieces: number of pieces of the engine; more than one if several were joined on the way.
+        thought: reasoning text, which is never spoken.
+        opaque: with the last piece, as in `Message`.
     """
 
     text: str = ""
@@ -174,8 +212,14 @@ STEP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 class Steps:
     """Statistics of an engine's steps since its start, and the current limits.
 
-    seconds, tokens, sequences: histograms, as the counts of each bucket and then the sum. A sequence is a
-    reply in decoding or in prefill. max_tokens, max_sequences: of the next step.
+    The first three are histograms: the counts of each bucket, and then the sum.
+
+    Attributes:
+        seconds: duration of a step.
+        tokens: tokens computed in a step.
+        sequences: replies in decoding or in prefill in a step.
+        max_tokens: limit of the next step.
+        max_sequences: limit of the next step.
     """
 
     seconds: tuple[float, ...]
@@ -187,8 +231,13 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """Blocks evicted from the prefix cache. of: class of the request that computed them. by: class of the
-    request that needed room. whose: "own" if one caller made both, else "other".
+    """Blocks evicted from the prefix cache.
+
+    Attributes:
+        of: class of the request that computed them.
+        by: class of the request that needed room.
+        whose: "own" if one caller made both, else "other".
+        blocks: their number.
     """
 
     of: str
@@ -201,9 +250,17 @@ class Eviction:
 class EngineLoad:
     """An engine's own report; None where it reports nothing. Counters are since its start.
 
-    cache_usage: share of the cache in use, 0 to 1. preemptions: replies put back to make room. drafts:
-    proposals of speculation. drafted, accepted: tokens proposed and accepted; accepted_at: accepted by
-    position in a proposal. steps: of the engine.
+    Attributes:
+        running: requests that are computed.
+        waiting: requests in the engine's queue.
+        cache_usage: share of the cache in use, 0 to 1.
+        preemptions: replies put back to make room.
+        drafts: proposals of speculation.
+        drafted: tokens proposed.
+        accepted: tokens accepted.
+        accepted_at: tokens accepted by their position in a proposal.
+        steps: statistics of the engine's steps.
+        evictions: blocks evicted from the prefix cache.
     """
 
     running: int = 0

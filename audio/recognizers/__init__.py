@@ -162,7 +162,8 @@ def recognize_expecting(
 ) -> AsyncGenerator[Hypothesis, None]:
     """Recognize one utterance with what is expected of it, as far as the recognizer uses that.
 
-    Raises RecognizerError.
+    Raises:
+        RecognizerError: the recognition failed.
     """
     if expected == NOTHING_EXPECTED or not getattr(recognizer, "takes_expected", False):
         return recognizer.recognize(sound)

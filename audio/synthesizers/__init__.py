@@ -121,8 +121,12 @@ def further_languages(synthesizer: Synthesizer) -> tuple[str, ...]:
 
 
 def voice_in(synthesizer: Synthesizer, language: str, voice: str) -> str:
-    """Return the voice for a language other than the usual one: that under its code, as in "de", else
-    `voice`.
+    """Return the voice for a language other than the usual one.
+
+    Args:
+        synthesizer: started, so that its voices are known.
+        language: ISO 639 code. A voice under this name, such as "de", is preferred.
+        voice: the voice without one.
     """
     known = known_voices(synthesizer)
     return language if language in known.names or language in known.aliases else voice
@@ -136,7 +140,11 @@ def applicable(synthesizer: Synthesizer, settings: VoiceSettings) -> VoiceSettin
 
 
 def speak_with(synthesizer: Synthesizer, text: str, settings: VoiceSettings) -> AsyncGenerator[Speech, None]:
-    """Speak one fragment with the settings that the synthesizer can apply. Raises SynthesizerError."""
+    """Speak one fragment with the settings that the synthesizer can apply.
+
+    Raises:
+        SynthesizerError: the synthesis failed.
+    """
     applied = applicable(synthesizer, settings)
     if applied == USUAL_SETTINGS:
         return synthesizer.speak(text)

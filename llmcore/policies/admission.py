@@ -54,9 +54,10 @@ class AdmissionControl:
         """
         if calls == 0:
             return None  # only calls can correct a wrong prediction
-        if predicted_ttft_s > MARGIN * self._max_ttft_s:
-            limit = f"at most {self._max_ttft_s:.2f} s"
-            reason = f"the time to first token would be {predicted_ttft_s:.2f} s; allowed: {limit}"
+        limit_s = MARGIN * self._max_ttft_s
+        if predicted_ttft_s > limit_s:
+            predicted = f"the time to first token would be {predicted_ttft_s:.2f} s"
+            reason = f"{predicted}; allowed: at most {limit_s:.2f} s"
             return Refusal(f"busy: {reason}", max(1.0, math.ceil(predicted_ttft_s)))
         if (calls + 1) * self._slots_per_call(calls) > MARGIN * self._max_utilization * self._max_running:
             reason = f"{calls} calls use {self._busy:.1f} of {self._max_running} slots of the LLM"

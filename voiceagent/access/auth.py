@@ -63,7 +63,8 @@ def accepted_keys(table: AccessConfig, source: Path, environment: Mapping[str, s
         return None
     keys = frozenset(re.split(r"[,\s]+", environment.get(name, ""))) - {""}
     if not keys:
-        message = "holds no key; allowed: an environment variable with keys, separated by commas or spaces"
+        allowed = "one that holds keys, separated by commas or spaces"
+        message = f"this environment variable is empty or not set; allowed: {allowed}"
         raise config_error(source, "server.api_keys_env", name, message)
     return ApiKeys(keys)
 

@@ -109,7 +109,11 @@ class Agent:
         return ()
 
     async def on_turn(self, text: str) -> None:
-        """Handle a turn of the caller. The response has been requested already."""
+        """Handle a turn of the caller. The response has been requested already.
+
+        Args:
+            text: The final transcript.
+        """
 
     async def on_response(self, text: str, interrupted: bool) -> None:
         """Handle the end of a response.
@@ -132,11 +136,19 @@ class Agent:
 
         Runs for each agent that had the call, including those that handed it over, but not if the call
         never began.
+
+        Args:
+            transcript: The words of both sides in order, of the agent's those that were played.
         """
 
 
 def greeting_of(agent: Agent) -> str:
-    """Return the current greeting. Raises WrongAgent if it is not a text, and exceptions of a property."""
+    """Return the current greeting.
+
+    Raises:
+        WrongAgent: It is not a text.
+        Exception: What a property of the agent's class raises.
+    """
     greeting: object = agent.greeting
     if not isinstance(greeting, str):
         raise WrongAgent(f"{type(agent).__name__}: its greeting is {type(greeting).__name__}; allowed: text")

@@ -37,7 +37,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Words of one side: the caller's transcript, or the part of the agent's text that was played."""
+    """Words of one side.
+
+    Attributes:
+        role: "user" for the caller, "assistant" for the agent.
+        text: The caller's transcript, or the part of the agent's text that was played.
+    """
 
     role: Literal["user", "assistant", "system"]
     text: str
@@ -228,8 +233,10 @@ class AgentCall:
         return BackgroundSound(check_sound(sound), 10 ** (volume_db / 20), self._session, self._do)
 
     def hand_over(self, agent: Agent | type[Agent]) -> None:
-        """Hand the call to another agent, with its instructions, tools and voice. It knows the
-        conversation so far.
+        """Hand the call to another agent, with its instructions, tools and voice.
+
+        Args:
+            agent: The agent, or its class if it needs no arguments. It knows the conversation so far.
         """
         agent = agent if not isinstance(agent, type) else agent()
         agent._call = self  # its greeting may use it
@@ -238,7 +245,11 @@ class AgentCall:
         self._do(self._hand_over, agent)
 
     def hang_up(self, reason: str = "the agent hung up") -> None:
-        """End the call after pending speech has been played."""
+        """End the call after pending speech has been played.
+
+        Args:
+            reason: For the log.
+        """
         _record_action("hang_up")
         self._do(self._post, HangUpRequested(reason))
 

@@ -157,7 +157,11 @@ class ToolMethod:
 
 
 def tools_of(kind: type) -> tuple[ToolMethod, ...]:
-    """Return the tools of a class, in order of definition. Raises WrongTool."""
+    """Return the tools of a class, in order of definition.
+
+    Raises:
+        WrongTool: A method with `@tool` cannot be one, or two have the same name.
+    """
     marked: dict[str, ToolOptions] = {}
     for base in reversed(kind.__mro__):
         for method in vars(base):

@@ -98,14 +98,16 @@ def add_call(call: argparse.ArgumentParser) -> None:
     """Add the options of `voiceagent call NUMBER`."""
     call.add_argument("to", metavar="NUMBER", help="number to call, such as +15550100000")
     call.add_argument(
-        "--agent", default="", metavar="NAME", help="a name of agent.alternatives; the usual one"
+        "--agent", default="", metavar="NAME", help="a name of agent.alternatives (the default agent)"
     )
     call.add_argument("--reason", default="", metavar="TEXT", help="reason for calling, for the agent")
-    call.add_argument("--provider", default="", help="a name of outbound.numbers; the first one")
-    what = "idempotency key: another run with it follows the first one's call; a new key a run"
+    call.add_argument("--provider", default="", help="a name of outbound.numbers (the first)")
+    what = "idempotency key: another run with it follows the first one's call (a new key)"
     call.add_argument("--once", type=_idempotency_key, default=None, metavar="KEY", help=what)
-    call.add_argument("--url", default="", help="the running server; that of the configuration's port here")
-    what = "environment variable with the server's API key; that of the configuration"
+    call.add_argument(
+        "--url", default="", help="the running server (on this machine, at the configuration's port)"
+    )
+    what = "environment variable with the server's API key (that of the configuration)"
     call.add_argument("--key-env", metavar="VARIABLE", help=what)
     add_config(call)
     call.set_defaults(command=_call)

@@ -15,7 +15,7 @@ from voiceagent.config import add_command, add_config, take_config
 def add_calibrate(calibrate: argparse.ArgumentParser) -> None:
     """Add the options of `voiceagent calibrate`."""
     add_config(calibrate, positional=True)
-    what = 'turns of your callers, a line {"agent": "...", "parts": ["...", "..."]} each; else those shipped'
+    what = 'turns of your callers, a line {"agent": "...", "parts": ["...", "..."]} each (those shipped)'
     calibrate.add_argument("--turns", type=Path, metavar="FILE.jsonl", help=what)
     calibrate.set_defaults(command=_calibrate)
 
@@ -30,7 +30,7 @@ def add_transcribe(transcribe: argparse.ArgumentParser) -> None:
 
 def add_adapt(adapt: argparse.ArgumentParser) -> None:
     """Add the options of `voiceagent adapt TABLE`."""
-    what = "a table: a WAV file, a tab and its words a line"
+    what = "a file: on each line a WAV file, a tab, and its transcript"
     adapt.add_argument("recordings", type=Path, metavar="TABLE", help=what)
     out = "the file that is written, for recognizer.adapter (adapter.npz)"
     adapt.add_argument("--out", type=Path, default=Path("adapter.npz"), metavar="FILE", help=out)
@@ -59,7 +59,9 @@ def add_engines(engines: argparse.ArgumentParser) -> None:
 
 def add_weights(weights: argparse.ArgumentParser) -> None:
     """`voiceagent weights [NAME]`."""
-    weights.add_argument("name", nargs="?", help="of a set to download, or to verify if it is stored")
+    weights.add_argument(
+        "name", nargs="?", help="weights to download, or to verify if they are stored; left out, lists all"
+    )
     weights.set_defaults(command=_weights)
 
 
@@ -80,7 +82,7 @@ def add_voices(voices: argparse.ArgumentParser) -> None:
 def add_convert(convert: argparse.ArgumentParser) -> None:
     """`voiceagent convert MODEL.gguf FOLDER`."""
     convert.add_argument("model", help="GGUF file, or weights:NAME/FILE of downloaded weights")
-    convert.add_argument("folder", type=Path, help="to write, which must not have anything in it")
+    convert.add_argument("folder", type=Path, help="folder to write, new or empty")
     convert.add_argument(
         "--to",
         choices=("checkpoint", "ctranslate2"),

@@ -10,7 +10,7 @@ from voiceagent.config import add_command, add_config
 COMMANDS = {
     "list": "the newest calls",
     "show": "one call, turn by turn",
-    "play": "hear its recording",
+    "play": "play its recording",
     "export": "all that is kept of it, as a zip",
     "delete": "delete every trace of it",
 }

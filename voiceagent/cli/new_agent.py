@@ -110,14 +110,18 @@ def new_agent(module: str, folder: Path) -> list[Path]:
     """
     name = "".join(part.capitalize() for part in module.split("_"))
     if not (module.isascii() and module.isidentifier() and name.isidentifier()) or module != module.lower():
-        raise CommandFailed(f"{module!r}: allowed: a name of a Python module, such as my_agent")
+        raise CommandFailed(
+            f"{module!r} is no name of an agent; allowed: a name of a Python module, such as my_agent"
+        )
     texts = {f"{module}.py": _AGENT, f"{module}.toml": _CONFIG, f"test_{module}.py": _TEST}
     paths = [folder / path for path in texts]
     package = folder / module / "__init__.py"  # Python would import that instead of the file
     if there := [str(path) for path in (*paths, package) if path.exists()]:
-        raise CommandFailed(f"{', '.join(there)}: there already; nothing was written")
+        raise CommandFailed(f"{', '.join(there)}: exists already; nothing was written")
     if keyword.iskeyword(module) or module in _MODULES or name in _NAMES or _importable(module):
-        raise CommandFailed(f"{module!r} means something else in Python or here; allowed: such as my_agent")
+        raise CommandFailed(
+            f"{module!r} is a word or a module of Python; allowed: another name, such as my_agent"
+        )
     title = module.replace("_", " ").capitalize()
     for path, text in zip(paths, texts.values(), strict=True):
         path.write_text(text.format(title=title, module=module, name=name), encoding="utf-8")
@@ -144,6 +148,6 @@ def init(kind: str, to: Path) -> None:
         with to.open("x", encoding="utf-8") as file:
             file.write(shipped[kind].read_text(encoding="utf-8"))
     except FileExistsError as error:
-        raise CommandFailed(f"{to}: there already; nothing was written") from error
+        raise CommandFailed(f"{to}: exists already; nothing was written") from error
     except OSError as error:
         raise CommandFailed(f"cannot write {to}: {error}") from error

@@ -41,7 +41,7 @@ class ClusterConfig(Section):
             return None
         password = environment.get(name, "")
         if not password:
-            message = "holds no password; allowed: an environment variable that is set"
+            message = "this environment variable is empty or not set; allowed: one that holds the password"
             raise config_error(source, "cluster.redis_password_env", name, message)
         return password
 

@@ -61,7 +61,7 @@ def add_config(parser: argparse.ArgumentParser, positional: bool = False) -> Non
     positional: accept `COMMAND FILE` too, as the last argument. A command with a list of files calls
     `take_config` instead.
     """
-    what = "the configuration, a TOML file (voiceagent.toml, where it is here, or the demo's)"
+    what = "the configuration, a TOML file (voiceagent.toml if it is in this folder, else the demo's)"
     parser.add_argument("--config", type=Path, default=default_config(), metavar="FILE", help=what)
     if positional:
         parser.add_argument(

@@ -161,8 +161,8 @@ class Answering:
         return [notify.nothing_to_cancel(event.response_id, event.client_event_id)]
 
     def queue_speech(self, event: ev.SpeechRequested | ev.ReplyRequested) -> list[Command]:
-        """Queue speech of the agent's code until neither side speaks. A reply of words only that waits covers
-        the same request again: its prompt is built when it starts.
+        """Queue speech of the agent's code until neither side speaks. A request for words only is dropped if
+        the same one waits already: that one's prompt, built when it starts, has everything until then.
         """
         match event:
             case ev.SpeechRequested(text, interruptible):
@@ -330,7 +330,9 @@ class Answering:
         return started
 
     def _own_request(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:
-        """Return the request for a response that the call itself wants. results: it is about tool results."""
+        """Return the request for a response that no client and no agent's code requested: an answer to the
+        caller, or, with `results`, about tool results.
+        """
         # the forced call was made: forcing it again would loop
         forced = results and settings.tool_choice not in ("auto", "none")
         return ev.ResponseRequested(tool_choice="auto" if forced else None)

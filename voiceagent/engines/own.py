@@ -83,7 +83,12 @@ class Engine:
     """
 
     async def start(self) -> None:
-        """Load resources. An error of the engine's kind prevents the server's start."""
+        """Load resources.
+
+        Raises:
+            RecognizerError, LlmError, SynthesizerError: The engine cannot work, each for its kind. The server
+                then does not start, except with a fallback for speech.
+        """
 
     async def close(self) -> None:
         """Release all resources; a second call does nothing."""

@@ -99,7 +99,7 @@ class Stream:
         return self._sending.has_room(0)
 
     def count_sent(self, size: int) -> None:
-        """Count a delayed frame, for which there was room when it was queued."""
+        """Count the bytes of a coalesced frame. There was room for it when it was queued."""
         self._sending.count_sent(size)
 
     async def next_value(self) -> tuple[Any, int] | None:

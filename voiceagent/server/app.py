@@ -86,9 +86,11 @@ class Server:
     async def run(self, announce: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT, and then until the calls are over, or a second signal.
 
-        Raises CommandFailed.
+        Args:
+            announce: Called with one line once calls are accepted: address, engines, warm-up latencies.
 
-        announce: called with one line once calls are accepted: address, engines, warm-up latencies.
+        Raises:
+            CommandFailed: The server cannot start, or ended by an error.
         """
         server = self._config.server
         listening = listen(server.host, server.port)
@@ -239,10 +241,17 @@ class VoiceApp(Starlette):
 
 
 def create_app(config: Config | Path | str) -> VoiceApp:
-    """Return the server of a configuration, or of its file, as an ASGI application in one process.
+    """Return the server of a configuration as an ASGI application in one process.
 
-    These keys are left to the ASGI server: host, port, workers, drain_s, max_message_bytes, and the limits of
-    connections and request durations. Raises ConfigError.
+    Args:
+        config: The configuration, or its file. `host`, `port`, `workers` and `drain_s` of `[server]` have no
+            effect: the ASGI server decides them, as well as limits of connections and of message sizes.
+
+    Returns:
+        The application, to be mounted with its `lifespan`.
+
+    Raises:
+        ConfigError: The configuration is unusable.
     """
     return VoiceApp(Server(config if isinstance(config, Config) else load(Path(config))))
 
@@ -257,7 +266,12 @@ def _announce(line: str) -> None:
 
 
 def serve(config: Config) -> None:
-    """Serve until stopped by a signal. Raises ConfigError, CommandFailed."""
+    """Serve until stopped by a signal.
+
+    Raises:
+        ConfigError: The configuration is unusable.
+        CommandFailed: The server cannot start, or ended by an error.
+    """
     log_to_stderr(config)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)

@@ -18,7 +18,10 @@ NOT_HERE = "this server takes no MCP servers of its clients"
 
 
 class McpInCall:
-    """Owner of the lists in progress. pool: None if no server can be reached. post: handles the results."""
+    """The MCP servers that a call's client names. Owns the tasks that list their tools.
+
+    pool: None if no server can be reached. post: takes each list.
+    """
 
     def __init__(self, pool: McpPool | None, post: Callable[[McpListed], None]) -> None:
         self._pool = pool

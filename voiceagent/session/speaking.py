@@ -71,7 +71,7 @@ class Speaker:
 
     def configure(self, settings: CallSettings) -> None:
         """Apply rate and frame length of these settings: the length from the next response on, the rate at
-        once, as for all receivers of frames.
+        once, as the client's other frames change it at once too.
         """
         if settings.output_format.rate_hz != self._rate_hz:
             playing_hz, self._rate_hz = self._on_the_way[0], settings.output_format.rate_hz

@@ -138,8 +138,8 @@ class ToolRunner:
         self._post(ToolFinished(call.call_id, outcome, result.output, result.reply, error))
 
     async def _outcome(self, offered: OfferedTool, call: ToolCall) -> _Outcome:
-        """Return how it ended, the result for the model, and the reason of a failure for the log and for
-        clients.
+        """Return how the tool ended, the result for the model, and the reason of a failure for the log and
+        for clients.
         """
         tool = offered.tool
         if call.call_id in self._withdrawn:

@@ -90,8 +90,9 @@ class TurnDetector:
     def _ended_ago_s(
         self, endpointer: Endpointer, window: Window, voiced: bool, silent_s: float
     ) -> float | None:
-        """Return how long ago the voice of the turn in progress ended. None while it continues, and if no
-        pause can begin with this window, because this costs more than all other work on a window.
+        """Return how long ago the voice of the turn in progress ended, in seconds. None while it continues,
+        or if no pause can begin with this window: then it is not computed, as that costs more than all other
+        work on a window.
 
         voiced: by the VAD model. silent_s: see `LoudnessFall`, for quiet lines.
         """

@@ -242,7 +242,11 @@ class TestCall:
         return " ".join(self.words[before:])
 
     async def waits(self) -> str:
-        """Say nothing until all tools have ended. Return the agent's words meanwhile."""
+        """Say nothing until all tools have ended.
+
+        Returns:
+            The agent's words meanwhile.
+        """
         before = len(self.words)
         await self._call.listen(past_questions=True)
         return " ".join(self.words[before:])

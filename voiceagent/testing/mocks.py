@@ -47,7 +47,11 @@ class Mocks:
         return mock.returns
 
     def check(self, tools: Iterable[ToolMethod]) -> None:
-        """Raise AssertionError for a mock whose name none of these tools has."""
+        """Check that each mock stands for a tool.
+
+        Raises:
+            AssertionError: None of these tools has the name of a mock.
+        """
         names = sorted({tool.spec.name for tool in tools})
         if wrong := [name for name in self._mocks if name not in names]:
             there = ", ".join(names) or "none"

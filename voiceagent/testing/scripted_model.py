@@ -96,7 +96,11 @@ class RehearsedModel:
 
 
 def check_step(step: object) -> None:
-    """Raise TypeError if this is no step."""
+    """Check one step of a script.
+
+    Raises:
+        TypeError: It is no text, call or list of calls.
+    """
     calls: Sequence[object] = ()
     if isinstance(step, list | tuple):
         calls = step[1:] if step and isinstance(step[0], str) else step

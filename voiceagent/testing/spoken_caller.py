@@ -88,7 +88,12 @@ class SpokenCaller:
         return self._call.over
 
     async def say(self, text: str) -> None:
-        """Speak this, and listen until the agent is idle. Raises SynthesizerError, CommandFailed."""
+        """Speak this, and listen until the agent is idle.
+
+        Raises:
+            SynthesizerError: The caller's voice failed.
+            CommandFailed: The agent did not become idle.
+        """
         sound = await speak(self._engines.synthesizer, text)
         if not _audible(sound):
             raise AssertionError(f"{text!r} cannot be heard: the synthesizer made no sound of it")

@@ -43,7 +43,9 @@ def read_recordings(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> lis
     for path in paths:
         try:
             samples, recorded_hz = read_wav(path)
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise CommandFailed(f"{path}: {error.strerror}; allowed: a WAV file") from error
+        except ValueError as error:
             raise CommandFailed(str(error)) from error
         recordings.append(Recording(path.name, resample(samples, recorded_hz, rate_hz)))
     return recordings

@@ -54,6 +54,6 @@ class UpstreamConfig(Section):
             return ""
         key = environment.get(self.api_key_env, "").strip()
         if not key:
-            message = "holds no key; allowed: a variable with the key of the upstream"
+            message = "this environment variable is empty or not set; allowed: one that holds the key"
             raise config_error(source, "upstream.api_key_env", self.api_key_env, message)
         return key

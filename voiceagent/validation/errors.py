@@ -44,10 +44,14 @@ class ConfigError(Exception):
 
 
 def config_error(source: Path, key: str, value: object, message: str) -> ConfigError:
-    """Return the error of one key of the file `source`, in one line. key: "" for the file as a whole."""
+    """Return the error of one key of the file `source`, in one line.
+
+    key: "" for the file as a whole. message: also pydantic's, which begin otherwise than ours.
+    """
+    message = " ".join(message.split()).replace("Input should be ", "allowed: ", 1)
     if not key:
-        return ConfigError(f"{source}: {' '.join(message.split())}")
+        return ConfigError(f"{source}: {message}")
     shown = str(value).lower() if isinstance(value, bool) else repr(value)  # as TOML writes it
     if len(shown) > 80:
         shown = shown[:77] + "..."
-    return ConfigError(f"{source}: {key} = {shown}: {' '.join(message.split())}")
+    return ConfigError(f"{source}: {key} = {shown}: {message}")

@@ -35,6 +35,12 @@ def test_a_call_that_would_come_close_to_a_limit_is_refused():
     assert busy(0).decide(4, 0.48) is not None  # of 0.5
 
 
+def test_a_refusal_names_the_limit_that_was_exceeded():
+    refusal = busy(0).decide(4, 0.48)
+    assert refusal is not None
+    assert "would be 0.48 s; allowed: at most 0.45 s" in refusal.reason
+
+
 def test_a_rush_is_admitted_no_further_than_single_calls():
     """Their needs are estimated from those of earlier calls."""
     admission = AdmissionControl(max_running=10, max_utilization=0.8, max_ttft_s=0.5)

@@ -211,7 +211,7 @@ def test_init_writes_a_configuration_that_loads(
     assert main(["init"]) == 0
     assert load(tmp_path / "voiceagent.toml").llm.engine == "ctranslate2"
     assert main(["init"]) == 1
-    assert "voiceagent.toml: there already; nothing was written" in capsys.readouterr().err
+    assert "voiceagent.toml: exists already; nothing was written" in capsys.readouterr().err
 
 
 def test_what_init_wrote_is_taken_where_none_is_named(

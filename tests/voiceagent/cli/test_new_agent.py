@@ -27,7 +27,7 @@ def test_the_configuration_that_is_written_names_the_agent(tmp_path: Path) -> No
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "test_my_agent.py").write_text("mine")
-    with pytest.raises(CommandFailed, match=r"test_my_agent\.py: there already; nothing was written"):
+    with pytest.raises(CommandFailed, match=r"test_my_agent\.py: exists already; nothing was written"):
         new_agent("my_agent", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["test_my_agent.py"]
 
@@ -35,7 +35,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 def test_a_package_of_that_name_would_be_imported_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "my_agent").mkdir()
     (tmp_path / "my_agent" / "__init__.py").touch()
-    with pytest.raises(CommandFailed, match=r"my_agent/__init__\.py: there already; nothing was written"):
+    with pytest.raises(CommandFailed, match=r"my_agent/__init__\.py: exists already; nothing was written"):
         new_agent("my_agent", tmp_path)
 
 
@@ -49,6 +49,6 @@ def test_a_name_that_is_no_module_is_refused(tmp_path: Path, name: str) -> None:
     "name", ["class", "json", "numpy", "voiceagent", "llmcore", "tool_failed", "test_call"]
 )
 def test_a_name_that_means_something_else_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(CommandFailed, match="means something else in Python or here"):
+    with pytest.raises(CommandFailed, match="is a word or a module of Python"):
         new_agent(name, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -131,12 +131,12 @@ def test_a_path_may_lie_in_an_installed_package(engine):
         ('engine = "a b:C"', "llm.engine = 'a b:C': cannot be imported: not of the form package.module:name"),
         ('engine = "engines_of_test:function"', "llm.engine = 'engines_of_test:function': not a class"),
         ('engine = "engines_of_test:Data"\nsiz = 1', "llm.siz = 1: unknown key; allowed: size"),
-        ('engine = "engines_of_test:Data"\nsize = "1"', "llm.size = '1': Input should be a valid integer"),
+        ('engine = "engines_of_test:Data"\nsize = "1"', "llm.size = '1': allowed: a valid integer"),
         ('engine = "engines_of_test:Plain"', "llm.rate_hz: missing; it must be set"),
         ('engine = "engines_of_test:Plain"\nrate_hz = -1', "rate_hz is -1; it must not be negative"),
         (
             'engine = "engines_of_test:Plain"\nrate_hz = 1\nkind = "c"',
-            "llm.kind = 'c': Input should be 'a' or 'b'",
+            "llm.kind = 'c': allowed: 'a' or 'b'",
         ),
         (
             'engine = "engines_of_test:Plain"\nrate_hz = 1\nplace = "x"',

@@ -98,7 +98,7 @@ async def test_its_failures_are_those_of_its_stage_with_its_name(build: Any) -> 
             "synthesizer",
             "Tone",
             {"workers": "2"},
-            "synthesizer.workers = '2': Input should be a valid integer",
+            "synthesizer.workers = '2': allowed: a valid integer",
         ),
         ("synthesizer", "Tone", {"loud": 1}, "synthesizer.loud = 1: unknown key; allowed: level, workers"),
         ("synthesizer", "Turnless", {}, "Turnless has no turn_characters"),

@@ -6,7 +6,8 @@ import pytest
 from llmcore.engine import ToolCall
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import ToolCallItem, ToolOutputItem
-from voiceagent.transports.local_call import LocalCaller
+from voiceagent.transports.local_call import LocalCaller, read_recordings
+from voiceagent.validation.errors import CommandFailed
 
 FRAME = np.ones(480, np.int16)
 
@@ -70,3 +71,8 @@ def test_what_goes_wrong_is_taken_down(caller):
     caller.notify(notify.NotifyResponseEnded("resp_1", "failed", "llm: gone"))
     caller.notify(notify.NotifyError("some_code", "not now"))
     assert caller.exchange.failures == ["llm: gone", "not now"]
+
+
+def test_a_recording_that_is_missing_is_named_with_what_is_allowed(tmp_path):
+    with pytest.raises(CommandFailed, match=r"nope\.wav: No such file or directory; allowed: a WAV file"):
+        read_recordings([tmp_path / "nope.wav"])

@@ -413,5 +413,5 @@ async def test_sound_that_nobody_takes_is_refused(monkeypatch: pytest.MonkeyPatc
 
 def test_a_key_that_is_not_there_is_told_at_the_start() -> None:
     table = UpstreamConfig(url="wss://api.example/v1", api_key_env="NOT_SET")
-    with pytest.raises(ConfigError, match=r"upstream\.api_key_env = 'NOT_SET': holds no key"):
+    with pytest.raises(ConfigError, match=r"upstream\.api_key_env = 'NOT_SET': this environment variable"):
         Upstream(table, {}, Path("my.toml"), Metrics().registry)

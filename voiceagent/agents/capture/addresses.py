@@ -40,7 +40,14 @@ _MISSING = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A postal address. Each part is as it was said, with capital initials; region is "" without one."""
+    """A postal address, as it was said, with capital initials.
+
+    Attributes:
+        street: Street with house number.
+        town: Town.
+        region: State or province; "" if none was said.
+        postcode: Postcode.
+    """
 
     street: str
     town: str

@@ -30,8 +30,10 @@ _TOKEN = re.compile(r"[^\W\d_]+|\d[\d.,]*\d|\d|[$€£¢%]")
 class Amount(Task[Decimal]):
     """An amount of money, or any number with decimals.
 
-    minimum, maximum: bounds; None for none. unit: spoken after the amount when it is read back, such as
-    "dollars".
+    Args:
+        minimum: Lowest amount; None sets no bound.
+        maximum: Highest amount; None sets no bound.
+        unit: Spoken after the amount when it is read back, such as "dollars".
     """
 
     minimum: Decimal | None = None

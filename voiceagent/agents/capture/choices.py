@@ -48,7 +48,8 @@ class YesNo(Task[bool]):
 class Choice(Task[str]):
     """One of a few options, as it stands in `options`; by name, number or position, or by its key.
 
-    options: from two on.
+    Args:
+        options: Two or more.
     """
 
     options: Sequence[str] = ()

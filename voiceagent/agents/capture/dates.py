@@ -85,7 +85,11 @@ _MISSING = {
 
 @dataclass(frozen=True)
 class Date(Task[date]):
-    """A day; without a year the next one. past: the day is in the past, as a birthday; it needs a year."""
+    """A day; without a year the next one.
+
+    Args:
+        past: The day is in the past, as a birthday; it needs a year.
+    """
 
     past: bool = False
     dictated: ClassVar[bool] = False

@@ -26,7 +26,8 @@ _OPENINGS = ("begins", "beginning", "starts", "first", "beginnt", "ersten", "emp
 class PhoneNumber(Task[str]):
     """A telephone number: its digits, with "+" before them if the caller said so.
 
-    lengths: possible numbers of digits; empty for any telephone number.
+    Args:
+        lengths: Possible numbers of digits; () for 7 to 15.
     """
 
     lengths: tuple[int, ...] = ()

@@ -15,7 +15,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """Facts of the call that decide about what was said. language: ISO 639 code. now: local time."""
+    """Facts of the call by which its words are parsed.
+
+    Attributes:
+        language: ISO 639 code.
+        now: The server's local time.
+    """
 
     language: str
     now: datetime
@@ -30,9 +35,12 @@ class Circumstances:
 class Heard(Generic[T]):
     """Result of parsing one turn.
 
-    value: the complete value, None if it is not complete. draft: the part that is known. prompt: asks for the
-    missing part; "" waits for it. fault: the reason for which a complete value is invalid, as a text for the
-    caller. open: the value may continue, as a number of unknown length; a pause ends it.
+    Attributes:
+        value: The complete value; None if it is not complete.
+        draft: The part that is known.
+        prompt: Asks for the missing part; "" waits for it.
+        fault: Why a complete value is invalid, as a text for the caller.
+        open: The value may continue, as a number of unknown length; a pause ends it.
     """
 
     value: T | None = None
@@ -46,9 +54,11 @@ class Heard(Generic[T]):
 class Task(ABC, Generic[T]):
     """One thing to capture from the caller, for `AgentCall.ask`.
 
-    question: spoken first. private: the caller's words are neither logged, stored, recorded nor sent to the
-    LLM. confirm: read the value back and ask whether it is right; a private value only if its read-back is
-    `masked`, as the agent's words are stored and sent to the LLM.
+    Args:
+        question: Spoken first.
+        private: The caller's words are neither logged, stored, recorded nor sent to the LLM.
+        confirm: Read the value back and ask whether it is right; a private value only if its read-back is
+            `masked`, as the agent's words are stored and sent to the LLM.
     """
 
     question: str
@@ -71,16 +81,42 @@ class Task(ABC, Generic[T]):
 
     @abstractmethod
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[T]:
-        """Parse a turn. draft: the part that earlier turns gave."""
+        """Parse a turn of the caller.
+
+        Args:
+            text: The transcript.
+            draft: The part that earlier turns gave, as their `Heard.draft`.
+            now: Facts of the call.
+        """
 
     @abstractmethod
     def read_back(self, value: T, now: Circumstances, careful: bool) -> str:
-        """Return the value as the agent reads it back. careful: it was wrong once, so spell it out."""
+        """Return the value as the agent reads it back.
+
+        Args:
+            value: The value.
+            now: Facts of the call.
+            careful: It was wrong once, so spell it out.
+        """
 
     def correct(self, value: T, text: str, now: Circumstances) -> T | None:
-        """Return the value after a correction by the caller, None if the text contains none."""
+        """Return the value after a correction by the caller.
+
+        Args:
+            value: As it was read back.
+            text: The transcript of the caller's answer to that.
+            now: Facts of the call.
+
+        Returns:
+            The corrected value; None if the text contains no correction.
+        """
         return self.hear(text, "", now).value
 
     def press(self, keys: str, now: Circumstances) -> Heard[T]:
-        """Parse keys that were pressed, without `#`."""
+        """Parse keys that were pressed.
+
+        Args:
+            keys: 0 to 9 and `*`, without the `#` that ends the entry.
+            now: Facts of the call.
+        """
         return Heard()

@@ -163,7 +163,9 @@ class Point:
 
 
 def operating_point(name: str, outcomes: Sequence[Outcome]) -> Point:
-    """Return the point of all recordings of one turn; the wait is until the decision."""
+    """Return a system's point, over the recordings that are one turn. The wait ends at the decision that the
+    turn is over, or where a system reports none, at the answer.
+    """
     all_of_them = figures([outcome for outcome in outcomes if outcome.clip.is_one_turn])
     waits = all_of_them.decisions_ms or all_of_them.waits_ms or (float("nan"),)
     return Point(name, all_of_them.cut_off, sum(waits) / len(waits))

@@ -137,8 +137,8 @@ class CurrentResponse:
         return [do.HurryResponse(response.response_id)] if response is not None and awaited else []
 
     def hold_calls(self, seconds: float) -> list[Command]:
-        """Hold the active response's calls with effects for this long, because the caller may go on. A
-        response without tools makes none.
+        """Hold the active response's calls with effects for this long, because the caller may go on.
+        Nothing to do for a response that is offered no tools.
         """
         if self.active is None or not seconds or not self.active.start.request.tools:
             return []

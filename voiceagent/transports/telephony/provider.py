@@ -95,7 +95,7 @@ class LineSettings:
             return None
         key = self.environment.get(variable, "").strip()
         if not key:
-            message = "holds nothing; allowed: the name of an environment variable with the key"
+            message = "this environment variable is empty or not set; allowed: one that holds the key"
             raise self.config_error(setting, variable, message)
         return key
 

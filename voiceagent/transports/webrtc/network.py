@@ -53,6 +53,6 @@ def _password(name: str | None, environment: Mapping[str, str], source: Path) ->
     if name is None:
         return None
     if not environment.get(name):
-        message = "is not set; allowed: an environment variable with the password"
+        message = "this environment variable is not set; allowed: one that holds the password"
         raise config_error(source, "webrtc.turn_password_env", name, message)
     return environment[name]

@@ -121,7 +121,7 @@ def test_an_upstream_takes_the_place_of_engines_and_needs_its_key(tmp_path):
     path = tmp_path / "up.toml"
     path.write_text('[upstream]\nurl = "wss://api.example/v1"\nmodel = "m"\napi_key_env = "MY_KEY"\n')
     (text,) = missing(load(path))
-    assert "upstream.api_key_env = 'MY_KEY': holds no key" in text
+    assert "upstream.api_key_env = 'MY_KEY': this environment variable is empty or not set" in text
     found = find(load(path), SMALL, {"MY_KEY": "sk"})
     assert [finding.table for finding in found] == ["upstream", "memory"]
     assert found[0].text == "m at wss://api.example/v1 is the core of calls"

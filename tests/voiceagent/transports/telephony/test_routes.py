@@ -61,7 +61,7 @@ def test_a_line_with_a_public_url_is_reached_through_proxies():
 
 def test_a_variable_without_a_key_is_named():
     message = refusal({"twilio": {"auth_token_env": "TOKEN"}}, {"TOKEN": " "})
-    assert "telephony.twilio.auth_token_env = 'TOKEN': holds nothing" in message
+    assert "telephony.twilio.auth_token_env = 'TOKEN': this environment variable is empty" in message
 
 
 def test_a_wrong_address_is_named():
