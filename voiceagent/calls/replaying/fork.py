@@ -16,7 +16,7 @@ from voiceagent.calls.log.codec import Inline, encode
 from voiceagent.calls.log.event_log import CallLog, LoggedRecord
 from voiceagent.calls.replaying.answers import Answers, ClockReading, LiveEngines
 from voiceagent.calls.replaying.forked import Change, Forked, Step
-from voiceagent.calls.replaying.recorded_answers import DelayedEvents, PooledIds
+from voiceagent.calls.replaying.recorded_answers import Action, DelayedEvents, PooledIds
 from voiceagent.calls.replaying.replay import CannotReplay, check_words, has_upstream, whole_records
 from voiceagent.calls.replaying.virtual_speaker import Agenda, VirtualSpeaker
 from voiceagent.calls.replaying.voice import CallersVoice, first_silence
@@ -29,19 +29,7 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 
 _PLAYOUT_EVENTS = ev.PlayoutSent | ev.PlayoutPlayed | ev.PlayoutStopped | ev.ResponseLate
 _INDEPENDENT_EVENTS = (
-    ev.ClientRequest
-    | ev.CallStarted
-    | ev.PreemptiveAllowed
-    | ev.McpListed
-    | ev.AgentChanged
-    | ev.SpeechRequested
-    | ev.ReplyRequested
-    | ev.TurnsClaimed
-    | ev.HangUpRequested
-    | ev.DictationBegan
-    | ev.SpellingExpected
-    | ev.LanguageSet
-    | ev.HookFailed
+    ev.ClientRequest | ev.CallStarted | ev.PreemptiveAllowed | ev.McpListed | Action | ev.HookFailed
 )
 _VOICE_EVENTS = (
     ev.VoiceNoticed
