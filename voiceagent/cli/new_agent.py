@@ -120,7 +120,7 @@ def new_agent(module: str, folder: Path) -> list[Path]:
         raise CommandFailed(f"{', '.join(there)}: exists already; nothing was written")
     if keyword.iskeyword(module) or module in _MODULES or name in _NAMES or _importable(module):
         raise CommandFailed(
-            f"{module!r} is a word or a module of Python; allowed: another name, such as my_agent"
+            f"{module!r} is taken by Python or by this package; allowed: another name, such as my_agent"
         )
     title = module.replace("_", " ").capitalize()
     for path, text in zip(paths, texts.values(), strict=True):

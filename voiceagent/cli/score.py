@@ -26,6 +26,7 @@ from voiceagent.telemetry.terminal_table import print_table
 from voiceagent.validation.errors import CommandFailed
 
 INTERVALS = "Intervals of 95 %: Wilson's for shares, otherwise the bootstrap over calls."
+_KEPT = "a folder of kept calls, an exported call, or an ID where [calls] folder is set"
 _READ_ERRORS = (LogError, PlaceError, OSError, ValueError, KeyError, zipfile.BadZipFile, zstandard.ZstdError)
 
 
@@ -47,8 +48,7 @@ def score_calls(config: Config, calls: Sequence[str], said: Path | None, as_json
         as_json: print JSON.
 
     Raises:
-        CommandFailed: no call can be read, or the references are invalid.
-        ConfigError: no calls are kept.
+        CommandFailed: there is no call, it cannot be read, or the references are invalid.
     """
     references = _references(said)
     vad = SileroVad()
@@ -86,7 +86,9 @@ def _references(said: Path | None) -> dict[str, list[Reference]] | None:
 
 
 def _files(config: Config, calls: Sequence[str]) -> Iterator[_KeptFiles]:
-    """Yield the files of each call. Raises CommandFailed, ConfigError."""
+    """Yield the files of each call. Raises CommandFailed."""
+    if not calls and not config.calls.folder:
+        raise CommandFailed(f"{config.source} keeps no calls; allowed: {_KEPT}")
     for what in calls or [str(config.calls_folder)]:
         path = Path(what)
         try:
@@ -95,6 +97,8 @@ def _files(config: Config, calls: Sequence[str]) -> Iterator[_KeptFiles]:
                 yield from (_at(str(place)) for place in logs)
             elif path.is_file():
                 yield _exported(path)
+            elif not config.calls.folder:
+                raise CommandFailed(f"{what}: no such folder or file; allowed: {_KEPT}")
             else:
                 with open_store(config) as store:
                     yield _at(find_call(store, what).place)

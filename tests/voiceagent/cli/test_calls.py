@@ -233,6 +233,18 @@ def test_where_no_calls_are_kept_the_key_is_named(config: Path, capsys):
     assert "calls.folder" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "named"), [(["nowhere"], "nowhere: no such folder"), ([], "keeps no calls")]
+)
+def test_a_score_of_no_kept_calls_says_where_there_may_be_some(words, named, config: Path, capsys):
+    keep_one(config.parent / "of_another_configuration")
+    config.write_text(ENGINES)
+    assert run(config, "score", *words) == 1
+    error = capsys.readouterr().err
+    assert named in error
+    assert "allowed: a folder of kept calls" in error
+
+
 def test_a_call_that_departs_is_exit_1_with_that_event(config: Path, capsys):
     world = CallWorld()
     world.say("is there a pool")

@@ -49,6 +49,6 @@ def test_a_name_that_is_no_module_is_refused(tmp_path: Path, name: str) -> None:
     "name", ["class", "json", "numpy", "voiceagent", "llmcore", "tool_failed", "test_call"]
 )
 def test_a_name_that_means_something_else_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(CommandFailed, match="is a word or a module of Python"):
+    with pytest.raises(CommandFailed, match="is taken by Python or by this package"):
         new_agent(name, tmp_path)
     assert not list(tmp_path.iterdir())
