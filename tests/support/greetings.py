@@ -3,9 +3,8 @@
 KNOWN were used to write the policy, and LOOKED_AT to widen it, with lengths of 2.7 words a second. HELD_BACK
 and LATER were written before the policy ran on them, and it was not changed for them afterwards. From all of
 these, from DRAWN, UNSEEN, LAST and MEASURED, from `greeting_templates` and from HEARD, which are some of both
-as a recognizer heard them, the weights of `greeting_odds` are learned. RESERVED has no part in them: it is for
-one measurement by sound, in the voices kokoro=af_nova, espeak=en-gb+f4, kokoro=am_puck and kokoro=bm_lewis
-with a room of 0.5 s. MEASURED was such a set before.
+as a recognizer heard them, the weights of `greeting_odds` are learned. RESERVED has no part in them: it is
+for one measurement by sound. MEASURED was such a set before.
 """
 
 from __future__ import annotations
