@@ -47,8 +47,10 @@ def test_greetings_are_recognized_as_often_as_measured(
     assert sum((kind == "person") == (found == "person") for kind, found in kinds) == person_or_machine
 
 
-def test_a_phrase_of_machines_does_not_outweigh_all_other_words() -> None:
-    assert decided("My husband can't come to the phone, I'm afraid, can he call you back?", 3.5) == "person"
+def test_neither_a_phrase_nor_the_length_outweighs_all_other_words() -> None:
+    assert decided("Hello, is this a recorded call?", 2.2) == "person"
+    receptionist = "Good evening, thank you for calling the Lakeside Hotel, my name is Oscar"
+    assert decided(f"{receptionist}, how may I direct your call?", 7.2) == "person"
     assert decided("I can't come to the phone.", 2.0) == "voicemail"
 
 
