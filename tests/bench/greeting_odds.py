@@ -21,7 +21,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 
 from greeting_templates import made
-from greetings import DRAWN, HEARD, HELD_BACK, KNOWN, LAST, LATER, LOOKED_AT, UNSEEN, Row
+from greetings import DRAWN, HEARD, HELD_BACK, KNOWN, LAST, LATER, LOOKED_AT, MEASURED, UNSEEN, Row
 
 from voiceagent.transports.telephony.outbound.policies import greeting_odds
 from voiceagent.transports.telephony.outbound.policies.greeting_odds import features, words_of
@@ -34,7 +34,7 @@ ROUNDED_TO = 0.25
 EACH = 12
 TIMES = 2
 """Weight of a greeting that was written or heard, where one of a template counts once."""
-WRITTEN = [*KNOWN, *LOOKED_AT, *HELD_BACK, *LATER, *DRAWN, *UNSEEN, *LAST]
+WRITTEN = [*KNOWN, *LOOKED_AT, *HELD_BACK, *LATER, *DRAWN, *UNSEEN, *LAST, *MEASURED]
 HEADER = '''"""Weights of `greeting_odds`, in nats, written by `tests/bench/greeting_odds.py`: do not edit."""
 
 from __future__ import annotations
@@ -47,13 +47,17 @@ def learned(rows: Sequence[Row]) -> Model:
     has = [features(words) for _, _, words in rows]
     counts = Counter(one for each in has for one in each)
     names = sorted(one for one, count in counts.items() if count >= MIN_GREETINGS)
-    given = np.array([[*(name in each for name in names), True] for each in has], np.float32)
-    machine = np.array([kind != "person" for kind, _, _ in rows], np.float32)
-    penalty = np.array([PENALTY] * len(names) + [0.0], np.float32)
-    weights, mean, squares = np.zeros((3, len(penalty)), np.float32)
+    columns = {name: at for at, name in enumerate(names)}
+    cells = [(row, columns[one]) for row, each in enumerate(has) for one in each if one in columns]
+    row, column = np.array(cells).T
+    machine = np.array([kind != "person" for kind, _, _ in rows], np.float64)
+    penalty = np.array([PENALTY] * len(names) + [0.0])
+    weights, mean, squares = np.zeros((3, len(penalty)))
     for step in range(1, STEPS + 1):
-        likely = 1 / (1 + np.exp(-given @ weights))
-        slope = given.T @ (likely - machine) / len(rows) + penalty * weights
+        odds = np.bincount(row, weights[column], len(rows)) + weights[-1]
+        error = 1 / (1 + np.exp(-odds)) - machine
+        slope = np.append(np.bincount(column, error[row], len(names)), error.sum()) / len(rows)
+        slope += penalty * weights
         mean = MEAN * mean + (1 - MEAN) * slope
         squares = SQUARES * squares + (1 - SQUARES) * slope**2
         weights -= STEP * mean / (1 - MEAN**step) / (np.sqrt(squares / (1 - SQUARES**step)) + 1e-8)

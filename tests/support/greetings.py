@@ -2,10 +2,9 @@
 
 KNOWN were used to write the policy, and LOOKED_AT to widen it, with lengths of 2.7 words a second. HELD_BACK
 and LATER were written before the policy ran on them, and it was not changed for them afterwards. From all of
-these, from DRAWN, UNSEEN and LAST, from `greeting_templates` and from HEARD, which are some of both as a
-recognizer heard them, the weights of `greeting_odds` are learned; RESERVED had no part in them. It is for one
-measurement by sound, in the voices kokoro=af_kore, espeak=en-us+m4, kokoro=am_eric and kokoro=bf_alice with a
-room of 0.45 s.
+these, from DRAWN, UNSEEN, LAST and MEASURED, from `greeting_templates` and from HEARD, which are some of both
+as a recognizer heard them, the weights of `greeting_odds` are learned. RESERVED has no part in them: it is
+for one measurement by sound. MEASURED was such a set before.
 """
 
 from __future__ import annotations
@@ -165,6 +164,7 @@ DRAWN = tuple(_read(Path(__file__).with_name("greetings_drawn.tsv")))
 UNSEEN = tuple(_read(Path(__file__).with_name("greetings_unseen.tsv")))
 LAST = tuple(_read(Path(__file__).with_name("greetings_last.tsv")))
 HEARD = tuple(_read(Path(__file__).with_name("greetings_heard.tsv")))
+MEASURED = tuple(_read(Path(__file__).with_name("greetings_measured.tsv")))
 RESERVED = tuple(_read(Path(__file__).with_name("greetings_reserved.tsv")))
 
 HELD_BACK: tuple[Row, ...] = (

@@ -95,6 +95,14 @@ class SimulatedCarrier:
         """The headers with which the stream connects."""
         raise NotImplementedError
 
+    def stream_lost(self, asked: Asked) -> Webhook:
+        """The signed webhook for a lost stream."""
+        raise NotImplementedError
+
+    def reopened_url(self, answer: str) -> str:
+        """Return the URL that the stream connects to again, "" for none. answer: that to `stream_lost`."""
+        raise NotImplementedError
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in head[1:-2])}
@@ -173,6 +181,17 @@ class Telnyx(SimulatedCarrier):
         payload = {"call_control_id": asked.line_call, "client_state": asked.fields["client_state"]}
         if cause is not None:
             payload |= {"hangup_cause": cause, "sip_hangup_cause": "486"}
+        return self._signed(asked, kind, payload, at_s)
+
+    def stream_lost(self, asked: Asked) -> Webhook:
+        payload = {"call_control_id": asked.line_call, "failure_reason": "connection_failed"}
+        return self._signed(asked, "streaming.failed", payload)
+
+    def reopened_url(self, answer: str) -> str:
+        command = self.asked[-1]
+        return str(command.fields["stream_url"]) if command.path.endswith("/streaming_start") else ""
+
+    def _signed(self, asked: Asked, kind: str, payload: dict[str, Any], at_s: float | None = None) -> Webhook:
         body = json.dumps({"data": {"event_type": kind, "id": str(uuid4()), "payload": payload}}).encode()
         stamp = str(int(time.time() if at_s is None else at_s))
         signed = b64encode(TELNYX_KEY.sign(stamp.encode() + b"|" + body)).decode()
@@ -243,6 +262,17 @@ class Vonage(SimulatedCarrier):
 
     def handshake(self, url: str) -> dict[str, str]:
         return self._signed(None)
+
+    def stream_lost(self, asked: Asked) -> Webhook:
+        """The event of the WebSocket's own leg, in Vonage's form: its uuid is not the call's."""
+        (action,) = asked.fields["ncco"]
+        assert action["eventType"] == "synchronous", "otherwise the answer's NCCO is ignored"
+        event = {"uuid": uuid4().hex, "to": action["endpoint"][0]["uri"], "status": "disconnected"}
+        body = json.dumps(event).encode()
+        return Webhook(action["eventUrl"][0], body, self._signed(None, payload_hash=sha256(body).hexdigest()))
+
+    def reopened_url(self, answer: str) -> str:
+        return str(json.loads(answer)[0]["endpoint"][0]["uri"]) if answer else ""
 
     def _signed(self, at_s: float | None, **claims: str) -> dict[str, str]:
         issued = int(time.time() if at_s is None else at_s)

@@ -144,6 +144,11 @@ def digits_request(api_url: str, call_id: str, key: str, digits: str) -> RestReq
     return _command(api_url, call_id, key, "send_dtmf", {"digits": digits})
 
 
+def stream_request(api_url: str, call_id: str, key: str, stream: dict[str, str]) -> RestRequest:
+    """Return the request that starts an audio stream in a call. stream: its settings."""
+    return _command(api_url, call_id, key, "streaming_start", stream)
+
+
 def _command(api_url: str, call_id: str, key: str, action: str, fields: dict[str, str]) -> RestRequest:
     url = f"{api_url.rstrip('/')}/v2/calls/{quote(call_id, safe='')}/actions/{action}"
     return RestRequest("POST", url, json=fields, headers={"Authorization": f"Bearer {key}"})
@@ -207,4 +212,4 @@ class TelnyxConfig(ProviderConfig):
             given = headers.get(TOKEN_HEADER, "")
             return token is not None and hmac.compare_digest(given.encode(), token.encode())
 
-        return PhoneLine(TelnyxSerializer, control, None if token is None else trusts)
+        return PhoneLine(TelnyxSerializer, control, None if token is None else trusts, reopens_streams=True)

@@ -295,7 +295,7 @@ class VonageConfig(ProviderConfig):
         def trusts(url: str, headers: Mapping[str, str]) -> bool:
             return secret is not None and is_genuine(secret, headers, time.time())
 
-        return PhoneLine(VonageSerializer, control, None if secret is None else trusts)
+        return PhoneLine(VonageSerializer, control, None if secret is None else trusts, reopens_streams=True)
 
     def private_key(self, pem: str, settings: LineSettings) -> RSAPrivateKey:
         """Return the private key in `pem`. Raise ConfigError."""

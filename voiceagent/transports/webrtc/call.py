@@ -45,7 +45,7 @@ from voiceagent.transports.webrtc.media import CALLER_HZ, RTP_HZ, AgentVoice, Ca
 from voiceagent.transports.webrtc.network import Network
 from voiceagent.transports.webrtc.output import AudioOutput
 from voiceagent.transports.webrtc.rtp import RtpPacket
-from voiceagent.transports.webrtc.telephone_events import EventReceiver
+from voiceagent.transports.webrtc.telephone_events import EventFormat, EventReceiver
 from voiceagent.transports.webrtc.wire import DataChannelWire
 
 AGENT_HZ = 24_000
@@ -55,14 +55,14 @@ FRAME = round(AGENT_HZ * FRAME_S)
 
 
 class WebRtcLine:
-    """Line of one call: a `Line`. event_type: payload type of telephone events; None, or unset, if the caller
-    did not offer them.
+    """Line of one call: a `Line`. events: telephone events as agreed; None, or unset, if the caller did not
+    offer them.
     """
 
     outbound: OutboundDetails | None = None
 
     def __init__(self, voice: AgentVoice) -> None:
-        self.event_type: int | None = None
+        self.events: EventFormat | None = None
         self._voice = voice
         self._sending = asyncio.Lock()
 
@@ -75,12 +75,12 @@ class WebRtcLine:
         check_keys(digits)
         async with self._sending:
             for key in digits:
-                if self.event_type is None:
+                if self.events is None:
                     await self._send_tone(key)
                 elif key == PAUSE:
                     await asyncio.sleep(PAUSE_S)
                 else:
-                    await self._voice.send_event(key, self.event_type)
+                    await self._voice.send_event(key, self.events)
                     await asyncio.sleep(GAP_S)
 
     async def _send_tone(self, key: str) -> None:
@@ -167,15 +167,15 @@ class WebRtcCall:
         if voice.mid is None:
             raise _refused("the offer has no audio, which is needed")
         try:
-            return await self._agree(voice, sdp.event_type_of(offer))
+            return await self._agree(voice, sdp.events_of(offer))
         except CallRefused:
             raise
         except Exception as error:  # errors in the offer that aiortc finds only now
             raise _refused("the offer cannot be answered") from error
 
-    async def _agree(self, voice: RTCRtpTransceiver, event_type: int | None) -> str:
-        """Return the answer to the offer that was read; `voice` has its transport. event_type: payload type
-        of telephone events in the offer.
+    async def _agree(self, voice: RTCRtpTransceiver, events: EventFormat | None) -> str:
+        """Return the answer to the offer that was read; `voice` has its transport. events: telephone events
+        in the offer.
         """
         # separate from the budget of events: this one is for the packets that carry them, and for audio
         allowance = Allowance(self._limits.max_bytes_per_s, time.monotonic())
@@ -187,14 +187,14 @@ class WebRtcCall:
         # before candidates are gathered: they must use the shared port
         self._sockets.bind(ice_connection(voice))
         await self._peer.setLocalDescription(await self._peer.createAnswer())
-        event_types = frozenset(() if event_type is None else (event_type,))
+        event_types = frozenset(() if events is None else (events.payload_type,))
         SoundIn(voice, weak_callback(self._on_packet), self._limits.max_streams, allowance, event_types)
         out = SoundOut(voice)
         self._output.voice.send, self._output.voice.send_as = out.send, out.send_as
         answer = self._peer.localDescription.sdp
-        if event_type is not None:
-            self._line.event_type = event_type
-            answer = sdp.with_telephone_events(answer, event_type)
+        if events is not None:
+            self._line.events = events
+            answer = sdp.with_telephone_events(answer, events)
         answer = sdp.with_speech_settings(answer, CALLER_HZ)
         if self._network.announced_address is not None:
             answer = sdp.with_announced_address(answer, self._network.announced_address)
@@ -240,7 +240,8 @@ class WebRtcCall:
     def _on_packet(self, packet: RtpPacket) -> None:
         self._connection.received += 1
         try:
-            if packet.payload_type == self._line.event_type:
+            events = self._line.events
+            if events is not None and packet.payload_type == events.payload_type:
                 self._press(self._events.on_packet(packet.payload, packet.timestamp))
             else:
                 self._audio.add(packet)

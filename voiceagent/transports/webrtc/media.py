@@ -11,7 +11,7 @@ from audio.jitter import Gap, JitterBuffer, MediaPacket
 from audio.opus import OpusDecoder, OpusEncoder, OpusError, packet_samples
 from audio.pcm import Samples
 from voiceagent.transports.webrtc.rtp import RtpPacket
-from voiceagent.transports.webrtc.telephone_events import EVENT_FRAMES, event_packets
+from voiceagent.transports.webrtc.telephone_events import EVENT_FRAMES, EventFormat, event_packets
 
 log = structlog.get_logger()
 
@@ -48,12 +48,12 @@ class AgentVoice:
         self._next_timestamp = timestamp + FRAME_TICKS
         self.send(self._encoder.encode(frame), timestamp, first)
 
-    async def send_event(self, key: str, payload_type: int) -> None:
+    async def send_event(self, key: str, events: EventFormat) -> None:
         """Send a key as a telephone event, in real time."""
         timestamp, begun_s = self._timestamp(), self._clock()
-        for packet in event_packets(key, FRAME_TICKS):
+        for packet in event_packets(key, events.rate_hz // 50):
             await asyncio.sleep(max(0.0, begun_s + packet.frame / 50 - self._clock()))
-            self.send_as(payload_type, packet.payload, timestamp, packet.first)
+            self.send_as(events.payload_type, packet.payload, timestamp, packet.first)
         self._next_timestamp = timestamp + EVENT_FRAMES * FRAME_TICKS
 
     def expect_loss(self, fraction: float) -> None:

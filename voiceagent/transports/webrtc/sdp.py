@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from voiceagent.transports.limits import OfferLimits
+from voiceagent.transports.webrtc.telephone_events import EventFormat
 
 _HOST = re.compile(r"(a=candidate:\S+ \d+ \S+ \d+ )(\S+) (\d+) typ host")
 _BUNDLE = "a=group:BUNDLE"
@@ -16,7 +17,7 @@ _KIND = re.compile("(audio|video|application) ")
 _OPUS = re.compile(r"^a=rtpmap:(\d+) opus/48000(?:/2)?\r?\n", re.MULTILINE | re.IGNORECASE)
 
 
-_EVENTS = re.compile(r"^a=rtpmap:(\d{1,3}) telephone-event/48000\r?$", re.MULTILINE | re.IGNORECASE)
+_EVENTS = re.compile(r"^a=rtpmap:(\d{1,3}) telephone-event/(48000|8000)\r?$", re.MULTILINE | re.IGNORECASE)
 _AUDIO = re.compile(r"^(m=audio [^\r\n]*)", re.MULTILINE)
 _MAX_PAYLOAD_TYPE = 127
 
@@ -96,20 +97,23 @@ def with_speech_settings(answer: str, rate_hz: int) -> str:
     return _OPUS.sub(add, answer)
 
 
-def event_type_of(offer: str) -> int | None:
-    """Return the payload type of telephone events (RFC 4733) at Opus's rate in an offer of one voice; None if
-    there is none.
+def events_of(offer: str) -> EventFormat | None:
+    """Return the telephone events (RFC 4733) in an offer of one voice, at the rate of Opus if it has these:
+    Firefox and many gateways offer them at 8 kHz alone. None if there are none.
     """
     voices = [section for section in _SECTION.split(offer)[1:] if section.startswith("audio ")]
-    found = _EVENTS.search(voices[0]) if len(voices) == 1 else None
-    return None if found is None or int(found[1]) > _MAX_PAYLOAD_TYPE else int(found[1])
+    found = _EVENTS.findall(voices[0]) if len(voices) == 1 else []
+    offered = [EventFormat(int(kind), int(rate_hz)) for kind, rate_hz in found]
+    usable = [one for one in offered if one.payload_type <= _MAX_PAYLOAD_TYPE]
+    return max(usable, key=lambda one: one.rate_hz, default=None)
 
 
-def with_telephone_events(answer: str, payload_type: int) -> str:
+def with_telephone_events(answer: str, events: EventFormat) -> str:
     """Accept telephone events 0 to 15, the keys of a phone, in the answer's audio."""
-    answer = _AUDIO.sub(rf"\1 {payload_type}", answer, count=1)
-    events = f"a=rtpmap:{payload_type} telephone-event/48000\r\na=fmtp:{payload_type} 0-15\r\n"
-    return _OPUS.sub(lambda found: f"{found[0].rstrip()}\r\n{events}", answer, count=1)
+    kind, rate_hz = events
+    answer = _AUDIO.sub(rf"\1 {kind}", answer, count=1)
+    lines = f"a=rtpmap:{kind} telephone-event/{rate_hz}\r\na=fmtp:{kind} 0-15\r\n"
+    return _OPUS.sub(lambda found: f"{found[0].rstrip()}\r\n{lines}", answer, count=1)
 
 
 def with_announced_address(answer: str, address: str) -> str:

@@ -18,6 +18,15 @@ END_PACKETS = 3
 """Times that the last packet is sent, as it may be lost (section 2.5.1.4)."""
 
 
+class EventFormat(NamedTuple):
+    """Telephone events as agreed. rate_hz: of the durations in them; their RTP timestamps are the audio's, as
+    browsers send them.
+    """
+
+    payload_type: int
+    rate_hz: int
+
+
 class EventPacket(NamedTuple):
     """A packet of an event. frame: the 20 ms frame after the beginning of the event at which it is sent.
     first: the first packet, which has RTP's marker.

@@ -18,8 +18,8 @@ from audio.dtmf import DtmfDetector
 from voiceagent.access.access_control import Admission
 from voiceagent.session.agent import ToolFailed
 from voiceagent.transports.webrtc.rtp import RtpPacket
-from voiceagent.transports.webrtc.sdp import event_type_of, with_telephone_events
-from voiceagent.transports.webrtc.telephone_events import KEYS, EventReceiver, event_packets
+from voiceagent.transports.webrtc.sdp import events_of, with_telephone_events
+from voiceagent.transports.webrtc.telephone_events import KEYS, EventFormat, EventReceiver, event_packets
 
 EVENTS = 126
 OFFER = "v=0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111 126\r\na=rtpmap:111 opus/48000/2\r\n{}m=application 9 x y\r\n"
@@ -59,29 +59,35 @@ def test_the_packets_of_a_key_grow_and_the_last_comes_three_times() -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("a=rtpmap:126 telephone-event/48000\r\n", 126),
-        ("a=rtpmap:126 telephone-event/8000\r\n", None),
+        ("a=rtpmap:126 telephone-event/48000\r\n", (126, 48_000)),
+        ("a=rtpmap:101 telephone-event/8000\r\n", (101, 8_000)),
+        ("a=rtpmap:126 telephone-event/8000\r\na=rtpmap:110 telephone-event/48000\r\n", (110, 48_000)),
         ("a=rtpmap:999 telephone-event/48000\r\n", None),
+        ("a=rtpmap:126 telephone-event/16000\r\n", None),
         ("", None),
     ],
 )
-def test_events_are_taken_at_the_rate_of_opus(line: str, expected: int | None) -> None:
-    assert event_type_of(OFFER.format(line)) == expected
+def test_events_are_taken_at_the_rate_of_opus_or_of_telephones(
+    line: str, expected: tuple[int, int] | None
+) -> None:
+    assert events_of(OFFER.format(line)) == expected
 
 
 def test_the_answer_accepts_the_keys_of_a_phone() -> None:
-    answer = with_telephone_events(OFFER.format(""), 101)
+    answer = with_telephone_events(OFFER.format(""), EventFormat(101, 48_000))
     assert "m=audio 9 UDP/TLS/RTP/SAVPF 111 126 101\r\n" in answer
     assert "a=rtpmap:101 telephone-event/48000\r\na=fmtp:101 0-15\r\n" in answer
 
 
 class KeyCaller(RtcCaller):
-    """A caller that offers telephone events. packets: RTP that came."""
+    """A caller that offers telephone events at one rate."""
+
+    rate_hz = 48_000
 
     async def offer(self) -> str:
         offer = await super().offer()
         offer = re.sub(r"(m=audio [^\r\n]*)", rf"\1 {EVENTS}", offer, count=1)
-        rtpmap = f"a=rtpmap:{EVENTS} telephone-event/48000\r\n"
+        rtpmap = f"a=rtpmap:{EVENTS} telephone-event/{self.rate_hz}\r\n"
         return re.sub(r"(a=rtpmap:\d+ opus[^\r\n]*\r\n)", rf"\1{rtpmap}", offer, count=1)
 
     def reachable(self, answer: str) -> str:
@@ -100,13 +106,15 @@ class KeyCaller(RtcCaller):
         return packets
 
 
-async def test_keys_go_both_ways_as_events() -> None:
+@pytest.mark.parametrize("rate_hz", [48_000, 8_000])
+async def test_keys_go_both_ways_as_events(rate_hz: int) -> None:
     site = Site(Admission())
     async with browsing(site) as http:
         caller = KeyCaller(http)
+        caller.rate_hz = rate_hz
         try:
             await caller.connect()
-            assert f"a=rtpmap:{EVENTS} telephone-event/48000" in caller.answer
+            assert f"a=rtpmap:{EVENTS} telephone-event/{rate_hz}" in caller.answer
             (call,) = site.calls
             packets = caller.listen_for_packets()
             assert call.line is not None
@@ -118,11 +126,12 @@ async def test_keys_go_both_ways_as_events() -> None:
             times = [list(group) for _, group in groupby(events, lambda packet: packet.timestamp)]
             assert [group[0].payload[0] for group in times] == [1, 11]
             assert all(group[0].marker for group in times)
+            assert int.from_bytes(times[0][-1].payload[2:]) == rate_hz // 10, "a key lasts 0.1 s"
             assert (times[1][0].timestamp - times[0][0].timestamp) % 2**32 > 0.5 * 48_000
 
             transport: Any = caller.peer.getTransceivers()[0].sender.transport
             for number, (key, timestamp) in enumerate((("4", 0), ("2", 9_600))):
-                for index, event in enumerate(event_packets(key, 960)):
+                for index, event in enumerate(event_packets(key, rate_hz // 50)):
                     sequence = 7 * number + index
                     packet = RtpPacket(EVENTS, sequence, timestamp, 77, event.payload, event.first)
                     await transport._send_rtp(packet.serialize())

@@ -13,8 +13,10 @@ CONNECT = "connect"
 """Last part of the path of the webhook that asks for instructions when the call is answered."""
 STATUS = "status"
 """Last part of the path of the webhook that reports the status."""
+STREAM = "stream"
+"""Last part of the path of the webhook that reports about the audio stream alone."""
 AGAIN = 3
-"""Times that a provider opens a call's stream again after its loss, if its instructions can say so."""
+"""Times that a provider opens a call's stream again after its loss."""
 
 
 class NotGenuine(Exception):
@@ -57,6 +59,7 @@ class Report:
     """The content of a webhook. line_call: the provider's id of the call. status: None if it reports
     something else. identity: the same in every replay, however URL and headers are written: made of what the
     signature covers, not of what was received. answered: a call that is over was answered before.
+    stream_lost: the audio stream is over, and the call may go on.
     """
 
     line_call: str
@@ -64,6 +67,7 @@ class Report:
     cause: str
     identity: str
     answered: bool = False
+    stream_lost: bool = False
 
 
 class Carrier(Protocol):
@@ -83,3 +87,8 @@ class Carrier(Protocol):
 
     def instructions(self, dial: Dial) -> str:
         """Return the XML that connects an answered call to its stream; "" if the request had it already."""
+
+    def reopen(self, dial: Dial, line_call: str) -> RestRequest | str:
+        """Return what opens the stream again that the provider reported as lost: a request, or the answer to
+        the report. "" if the instructions for the call have it already.
+        """

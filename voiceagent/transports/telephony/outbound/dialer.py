@@ -13,8 +13,15 @@ import structlog
 
 from voiceagent.session.call import new_id
 from voiceagent.telemetry.log import Personal
-from voiceagent.transports.telephony.control import ControlError, send
-from voiceagent.transports.telephony.outbound.carrier import Carrier, Delivery, Dial, NotGenuine, Report
+from voiceagent.transports.telephony.control import ControlError, RestRequest, send
+from voiceagent.transports.telephony.outbound.carrier import (
+    AGAIN,
+    Carrier,
+    Delivery,
+    Dial,
+    NotGenuine,
+    Report,
+)
 from voiceagent.transports.telephony.outbound.config import OutboundConfig
 from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
 from voiceagent.transports.telephony.outbound.policies.progress import Joining, OutboundCall, Status
@@ -160,7 +167,7 @@ class Dialer:
         return await asyncio.to_thread(self.store.find, call_id)
 
     async def on_webhook(self, provider: str, call_id: str, delivery: Delivery) -> str | None:
-        """Handle a webhook of a call. Return the XML of the answer, or "" for none; None if there is no such
+        """Handle a webhook of a call. Return the text of the answer, or "" for none; None if there is no such
         call. Raise NotGenuine for one without signature and for a replay, InvalidReport, OSError.
         """
         carrier = self._carriers.get(provider)
@@ -168,7 +175,7 @@ class Dialer:
         if carrier is None or call is None or call.provider != provider:
             return None
         report = carrier.read(delivery)
-        if call.line_call and report.line_call != call.line_call:
+        if call.line_call and report.line_call not in ("", call.line_call):
             raise NotGenuine(f"it is about the call {report.line_call[:80]}, not {call.line_call}")
         digest = sha256(f"{provider} {report.identity}".encode()).hexdigest()
         now_s = self.clock()
@@ -178,7 +185,22 @@ class Dialer:
         if changed is None:
             raise NotGenuine("it was received before")
         self._publish_change(*changed)
+        before, after = changed
+        if before is not None and after is not None and after.reopened > before.reopened:
+            return await self._reopen(carrier, after)
         return carrier.instructions(self._dial_of(call))
+
+    async def _reopen(self, carrier: Carrier, call: OutboundCall) -> str:
+        """Let the provider open the stream of a call again. Return the text of the answer."""
+        log.info("stream_reopened", call=call.call_id, provider=call.provider, times=call.reopened)
+        how = carrier.reopen(self._dial_of(call), call.line_call)
+        if not isinstance(how, RestRequest):
+            return how
+        try:
+            await send(how)
+        except ControlError as error:  # such as for a call that has just ended
+            log.warning("stream_not_reopened", call=call.call_id, reason=str(error))
+        return ""
 
     async def connect(self, call_id: str, provider: str) -> OutboundCall | None:
         """Return the call that an audio stream connects to, None unless this stream is its first. Raise
@@ -258,6 +280,8 @@ class Dialer:
 def _after(report: Report, call: OutboundCall, now_s: float) -> OutboundCall:
     """Return a call after a webhook's report."""
     call = replace(call, line_call=call.line_call or report.line_call)
+    if report.stream_lost:
+        call = call.reopen(AGAIN)
     if report.answered:  # the report of the answer may come later, or never
         call = call.apply_report(Status.ANSWERED, report.cause, now_s)
     return call if report.status is None else call.apply_report(report.status, report.cause, now_s)

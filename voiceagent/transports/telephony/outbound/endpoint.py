@@ -112,7 +112,7 @@ class OutboundEndpoint:
         url = f"{self._dialer.url}{request.url.path}{query}"
         delivery = Delivery(url, body, request.headers, self._dialer.clock())
         try:
-            xml = await self._dialer.on_webhook(provider, call_id, delivery)
+            text = await self._dialer.on_webhook(provider, call_id, delivery)
         except NotGenuine as refused:
             log.warning("webhook_refused", url=url[:200], reason=str(refused))
             return _error(403, "not_genuine", f"the webhook is refused: {refused}")
@@ -122,9 +122,10 @@ class OutboundEndpoint:
         except OSError as error:
             log.error("outbound_store_failed", reason=str(error))
             return _error(503, "unavailable", "the report cannot be stored now")
-        if xml is None:
+        if text is None:
             return _error(404, "not_found", f"no outbound call is {call_id[:80]}")
-        return Response(xml, media_type="text/xml") if xml else Response(status_code=204)
+        media_type = "text/xml" if text.startswith("<") else "application/json"
+        return Response(text, media_type=media_type) if text else Response(status_code=204)
 
 
 def _shown(call_id: str, call: OutboundCall | None) -> Response:

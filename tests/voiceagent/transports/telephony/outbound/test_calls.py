@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from base64 import b64encode
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -26,7 +27,7 @@ from simulated_carriers import (
     Webhook,
     running,
 )
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 
 from voiceagent.transports.telephony.outbound import store
 
@@ -231,6 +232,105 @@ async def test_the_provider_is_told_to_open_the_stream_again(
         urls = [one.attrib.get("url") or one.text for one in ElementTree.fromstring(xml).iter("Stream")]
         assert len(urls) == 4
         assert len(set(urls)) == 1
+
+
+reopening = pytest.mark.parametrize("kind", [Telnyx, Vonage], ids=lambda kind: kind.name)
+
+
+async def stream_lost(server: OutboundServer) -> str:
+    """Let the provider report the loss of the first call's stream. Return the URL at which it opens the
+    stream again, "" for none.
+    """
+    carrier = server.carrier
+    answer = await server.provider.post(carrier.stream_lost(carrier.asked[0]))
+    assert answer.is_success, answer.text
+    return carrier.reopened_url(answer.text)
+
+
+@asynccontextmanager
+async def stream(server: OutboundServer, url: str) -> AsyncIterator[ClientConnection]:
+    """The provider's stream of a call at this URL, after its start."""
+    headers = server.carrier.handshake(url)
+    async with connect(address_of(server, url), additional_headers=headers, proxy=None) as websocket:
+        for message in server.carrier.line().start():
+            await websocket.send(message)
+        yield websocket
+
+
+async def begun(server: OutboundServer) -> None:
+    """Wait for the agent's call."""
+    while not server.calls:  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+    await server.call.until(lambda call: call.greeted)
+
+
+@reopening
+async def test_a_call_goes_on_after_the_loss_of_its_stream(
+    kind: type[SimulatedCarrier], tmp_path: Path
+) -> None:
+    async with running(kind) as carrier, outbound_server(carrier, tmp_path) as server:
+        await placed(server)
+        url = carrier.stream_url(carrier.asked[0], await report(server, "answered"))
+        for _ in range(3):
+            async with stream(server, url) as lost, asyncio.timeout(20):
+                await begun(server)
+                await server.call.until(lambda call: call.pauses[-1:] != [True])
+                lost.transport.abort()
+                await server.call.until(lambda call: call.pauses[-1:] == [True])
+            url = await stream_lost(server)
+            assert url, "the provider is asked to open the stream again"
+        async with stream(server, url), asyncio.timeout(20):
+            await server.call.until(lambda call: call.pauses == [True, False] * 3)
+            assert len(server.calls) == 1
+            assert not await told_again(server), "a server that cannot be reached is not called for ever"
+
+
+async def told_again(server: OutboundServer) -> bool:
+    """Report the loss of the stream once more. Return True if the provider is to open it again."""
+    asked = len(server.carrier.asked)
+    answer = await server.provider.post(server.carrier.stream_lost(server.carrier.asked[0]))
+    return len(server.carrier.asked) > asked or answer.text != ""
+
+
+@reopening
+async def test_the_stream_of_a_call_that_is_over_or_never_began_is_not_opened_again(
+    kind: type[SimulatedCarrier], tmp_path: Path
+) -> None:
+    async with running(kind) as carrier, outbound_server(carrier, tmp_path) as server:
+        await placed(server)
+        assert not await told_again(server)
+        url = carrier.stream_url(carrier.asked[0], await report(server, "answered"))
+        async with stream(server, url):
+            await report(server, "completed")
+        assert not await told_again(server)
+
+
+@reopening
+async def test_a_stream_that_the_provider_refuses_to_open_again_ends_the_call_in_time(
+    kind: type[SimulatedCarrier], tmp_path: Path
+) -> None:
+    async with running(kind) as carrier, outbound_server(carrier, tmp_path) as server:
+        await placed(server)
+        url = carrier.stream_url(carrier.asked[0], await report(server, "answered"))
+        async with stream(server, url) as lost, asyncio.timeout(20):
+            await begun(server)
+            lost.transport.abort()
+            await server.call.until(lambda call: call.pauses == [True])
+            carrier.refuses = True
+            answer = await server.provider.post(carrier.stream_lost(carrier.asked[0]))
+            assert answer.is_success, "the report itself was taken"
+            assert server.call.closed is None, "it waits, as the provider may come all the same"
+
+
+async def test_the_report_of_another_calls_stream_is_refused(tmp_path: Path) -> None:
+    """Vonage's report has no id of the call: the address of the stream has it."""
+    async with running(Vonage) as carrier, outbound_server(carrier, tmp_path) as server:
+        await placed(server)
+        await placed(server)
+        one, other = (carrier.stream_lost(asked) for asked in carrier.asked)
+        answer = await server.provider.post(Webhook(one.url, other.body, other.headers))
+        assert answer.status_code == 403
+        assert "not this call's stream" in answer.text
 
 
 async def test_an_empty_idempotency_key_is_refused(server: OutboundServer) -> None:

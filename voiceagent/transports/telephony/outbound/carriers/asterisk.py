@@ -94,3 +94,7 @@ class AsteriskCarrier:
     @property
     def _channels(self) -> str:
         return f"{self.url.rstrip('/')}/ari/channels"
+
+    def reopen(self, dial: Dial, line_call: str) -> RestRequest | str:
+        """Return "": the instructions have the stream more than once."""
+        return ""

@@ -96,3 +96,7 @@ class PlivoCarrier:
         stream = f"<Stream {options}>{escape(dial.stream_url)}</Stream>"
         again = '<Wait length="1"/>'.join([stream] * (1 + AGAIN))
         return f"<Response>{again}</Response>"
+
+    def reopen(self, dial: Dial, line_call: str) -> RestRequest | str:
+        """Return "": the instructions have the stream more than once."""
+        return ""

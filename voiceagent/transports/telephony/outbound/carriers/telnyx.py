@@ -26,11 +26,12 @@ from voiceagent.transports.telephony.outbound.carrier import (
     Report,
 )
 from voiceagent.transports.telephony.outbound.policies.progress import Status
-from voiceagent.transports.telephony.telnyx import hang_up_request
+from voiceagent.transports.telephony.telnyx import hang_up_request, stream_request
 
 SIGNATURE_HEADER, TIMESTAMP_HEADER = "telnyx-signature-ed25519", "telnyx-timestamp"
 MAX_AGE_S = 300.0
 """Maximum age of a webhook, as in Telnyx's SDKs."""
+STREAM_OVER = ("streaming.stopped", "streaming.failed")
 HANGUP_CAUSES = {
     "user_busy": Status.BUSY,
     "no_answer": Status.NO_ANSWER,
@@ -65,12 +66,7 @@ class TelnyxCarrier:
             "webhook_url_method": "POST",
             "client_state": _client_state(dial.call_id),
             "command_id": dial.call_id,
-            "stream_url": dial.stream_url,
-            "stream_track": "inbound_track",
-            "stream_codec": "PCMU",
-            "stream_bidirectional_mode": "rtp",
-            "stream_bidirectional_codec": "PCMU",
-            "stream_auth_token": self.stream_token,
+            **self._stream(dial),
         }
         headers = {"Authorization": f"Bearer {self.key}"}
         return RestRequest("POST", f"{self.api_url.rstrip('/')}/v2/calls", json=fields, headers=headers)
@@ -100,11 +96,25 @@ class TelnyxCarrier:
             cause, sip = str(payload.get("hangup_cause")), payload.get("sip_hangup_cause")
             status = HANGUP_CAUSES.get(cause, Status.FAILED)
             return Report(line_call, status, f"{cause} (SIP {sip})" if sip else cause, identity)
-        return Report(line_call, None, "", identity)
+        return Report(line_call, None, "", identity, stream_lost=event in STREAM_OVER)
 
     def instructions(self, dial: Dial) -> str:
         """Return "": the request starts the stream."""
         return ""
+
+    def reopen(self, dial: Dial, line_call: str) -> RestRequest | str:
+        """See `Carrier`."""
+        return stream_request(self.api_url, line_call, self.key, self._stream(dial))
+
+    def _stream(self, dial: Dial) -> dict[str, str]:
+        return {
+            "stream_url": dial.stream_url,
+            "stream_track": "inbound_track",
+            "stream_codec": "PCMU",
+            "stream_bidirectional_mode": "rtp",
+            "stream_bidirectional_codec": "PCMU",
+            "stream_auth_token": self.stream_token,
+        }
 
     def _check_signature(self, delivery: Delivery) -> str:
         """Return the report's identity. Raise NotGenuine."""

@@ -89,3 +89,7 @@ class TwilioCarrier:
     def instructions(self, dial: Dial) -> str:
         """Return "": the request has the TwiML."""
         return ""
+
+    def reopen(self, dial: Dial, line_call: str) -> RestRequest | str:
+        """Return "": the instructions have the stream more than once."""
+        return ""

@@ -1,4 +1,4 @@
-"""Odds that a greeting is a machine's, by the sounds of its words, by pairs of them, and by its length.
+"""Odds that a greeting is a machine's, by its words, their sounds, pairs of these, known phrases, and length.
 
 A logistic regression: the log-odds are `BIAS` plus the weights of the features that the greeting has.
 `tests/bench/greeting_odds.py` has learned the weights from English greetings, as written and as the demo's
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from voiceagent.transports.telephony.outbound.policies.greeting_phrases import phrases_in
 from voiceagent.transports.telephony.outbound.policies.greeting_weights import BIAS, TABLE, USUAL_WORDS
 
 _LENGTHS = (3, 5, 7, 9, 11, 13, 16)
@@ -63,17 +64,21 @@ def sound_of(word: str) -> str:
     return code[: _MAX_FIGURES + 1]
 
 
-def features(words: str) -> set[str]:
-    """Return the features of a greeting: each sound; pairs of them, with its beginning and end; `len3`: three
-    words or more; `sentences2`: two sentences or more; `ends?`: the last one is a question.
+def features(greeting: str) -> set[str]:
+    """Return the features of a greeting: each word, as `=hello`; each sound; pairs of sounds, with its
+    beginning and end; pairs with a sound between them, as `h4__t`; `len3`: three words or more; `sentences2`:
+    two sentences or more; `ends?`: the last one is a question; `phrase:menu`: a phrase of menus.
     """
-    sounds = [sound_of(word) for word in words_of(words)]
+    words = words_of(greeting)
+    sounds = [sound_of(word) for word in words]
     pairs = (f"{one}_{other}" for one, other in pairwise((_BEGIN, *sounds, _END)))
-    text = words.strip()
+    apart = (f"{one}__{other}" for one, other in zip(sounds, sounds[2:], strict=False))
+    text = greeting.strip()
     sentences = len(_SENTENCE_END.findall(text))
     form = [f"len{count}" for count in _LENGTHS if len(sounds) >= count]
     form += [f"sentences{count}" for count in _SENTENCES if sentences >= count]
-    return {*sounds, *pairs, *form, *(["ends?"] if text.endswith("?") else [])}
+    form += [*(["ends?"] if text.endswith("?") else []), *(f"phrase:{one}" for one in phrases_in(greeting))]
+    return {*(f"={word}" for word in words), *sounds, *pairs, *apart, *form}
 
 
 def words_of(greeting: str) -> list[str]:
@@ -82,8 +87,8 @@ def words_of(greeting: str) -> list[str]:
 
 
 def log_odds(greeting: str) -> float:
-    """Return the log-odds that a greeting is a machine's, in nats; of one in another language `BIAS`."""
+    """Return the log-odds that a greeting is a machine's, in nats; 0 for one in another language."""
     words = words_of(greeting)
     if sum(word in _USUAL for word in words) < max(1, MIN_USUAL * len(words)):
-        return BIAS
+        return 0.0
     return BIAS + sum(_WEIGHTS.get(one, 0.0) for one in features(greeting))

@@ -64,7 +64,8 @@ class OutboundCall:
     provider's id, "" while unknown. cause: the reason for the status, in the provider's words. created_s,
     changed_s: Unix seconds. connected: the provider's audio stream has connected, which it may once. brief:
     text for the colleague of a warm transfer. joins: the provider's id of the call that waits for the
-    colleague. joining: progress of that transfer.
+    colleague. joining: progress of that transfer. reopened: times that the provider was asked to open the
+    stream again.
     """
 
     call_id: str
@@ -83,6 +84,7 @@ class OutboundCall:
     brief: str = ""
     joins: str = ""
     joining: Joining = Joining.NONE
+    reopened: int = 0
 
     def apply_report(self, status: Status, cause: str, now_s: float) -> OutboundCall:
         """Return the call after a report. It is unchanged if the report brings nothing new."""
@@ -108,6 +110,13 @@ class OutboundCall:
         if self.connected or self.status.is_final or self.joining is Joining.WITHDRAWN:
             return None
         return replace(self.apply_report(Status.ANSWERED, "", now_s), connected=True)
+
+    def reopen(self, max_times: int) -> OutboundCall:
+        """Return the call after the loss of its stream, with one more in `reopened` if that may open again.
+        It may not once the call is over, in the briefing of a colleague, or after `max_times`.
+        """
+        waits = self.connected and not self.status.is_final and not self.joins and self.reopened < max_times
+        return replace(self, reopened=self.reopened + 1) if waits else self
 
     def start_joining(self) -> OutboundCall | None:
         """Return the call of a briefed colleague who is now connected; None if the caller has left."""
