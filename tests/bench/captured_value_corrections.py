@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from voiceagent.agents.capture.email import PROVIDERS
 from voiceagent.agents.capture.languages import capture_language
 
 SPOKEN_SIGNS = {".": "dot", "_": "underscore", "-": "dash", "'": "apostrophe", " ": "space", "+": "plus"}
@@ -93,8 +94,11 @@ def correction(kind: str, value: str, read: str, habit: int) -> str:
 
 
 def about_domain(domain: str, read: str, habit: int) -> str:
-    """Return words about a wrong domain, or about its ending alone."""
+    """Return words about a wrong domain, or about its ending alone. A name that is no provider is spelled."""
     (name, _, ending), (read_name, _, read_ending) = domain.partition("."), read.partition(".")
+    if name != read_name and domain not in PROVIDERS:
+        _, dot, rest = spoken_domain(domain).partition(" dot ")
+        return f"No, at {', '.join(SPOKEN_SIGNS.get(one, in_words(one.upper())) for one in name)}{dot}{rest}."
     if name != read_name:
         return f"No, at {spoken_domain(domain)}."
     said, refused = (spoken_domain(f"x.{one}").partition(" dot ")[2] for one in (ending, read_ending))
