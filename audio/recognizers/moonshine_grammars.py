@@ -135,7 +135,7 @@ _LETTERS = (
 _NAME_SIGNS = ("dash", "hyphen", "apostrophe", "space")
 _MAX_NAME_WORDS = 4
 """Words of a name that is said; more may be misheard letters."""
-_REPEATED = re.compile(r"(.)\1{4}|(..)\2{3}|(...)\3{3}")
+_REPEATED = re.compile(r"([a-z])\1{4}|([a-z]{2})\2{3}|([a-z]{3})\3{3}")
 _SEPARATORS = (",", ".", "-", "?", "!")
 _LIKELY, LIKELY_A_TOKEN = 3.7, 0.75
 """A transcript held to a grammar may be less likely than the free one by this much, in nats, and by this much
@@ -228,7 +228,7 @@ def is_name_in_words(text: str) -> bool:
 
 def runs_away(text: str) -> bool:
     """Return True if a transcript repeats letters as a search does that is lost: "t-a-t-a-t-a-t-a"."""
-    return _REPEATED.search(re.sub(r"\W", "", text.lower())) is not None
+    return _REPEATED.search(re.sub(r"[^a-z0-9]", "", text.lower())) is not None
 
 
 def spells_by_words(text: str) -> bool:
