@@ -125,6 +125,12 @@ class _Form:
     prior: SpellingPrior | None = None
     by_words: bool = False
 
+    def is_lost(self, text: str) -> bool:
+        """Return True if a search was lost. Numbers alone are in the grammar of the
+        alphabet's words, too: "9." for "No, C as in Charlie".
+        """
+        return runs_away(text) or (self.by_words and not spells_by_words(text))
+
 
 class LoadedModel:
     """A loaded model.
@@ -237,9 +243,7 @@ class LoadedModel:
             held = BeamSearch(BEGIN, END, grammar=form.grammar, prior=form.prior)
             candidates = DraftCandidates(self.network, known, [BEGIN], form.grammar.tokens)
             finish_search(held, candidates, 0, max_tokens, abandoned)
-            # numbers alone are in the grammar of the alphabet's words, too: "9." for "No, C as in Charlie"
-            text = self.text(list(held.best.tokens[1:-1]))
-            lost = runs_away(text) or (form.by_words and not spells_by_words(text))
+            lost = form.is_lost(self.text(list(held.best.tokens[1:-1])))
             if not lost and is_likely(held.best, best, form.a_token):
                 best = held.best
                 break
