@@ -13,6 +13,7 @@ _WITH = re.compile(
     r"(?!\s+(?:for|as in|like)\b)",
     re.I,
 )
+_ROW = re.compile(r"[a-z](?:[ -][a-z]\b){2}", re.I)
 _MISHEARD_E = re.compile(r"(?<=\bwith )(?:a|an|the) knee\b", re.I)
 """What recognizers write for "an E"."""
 _COUNT = re.compile(
@@ -49,6 +50,9 @@ def with_remarks(text: str, language: str) -> str:
         before = text[: found.start()].rstrip(" ,.")
         word = re.search(r"[^\W\d_]+(?:['’][^\W\d_]+)*$", before)
         letters = re.sub(r"[^a-z]", "", found["letters"].lower())
+        if _ROW.match(text, found.start("letters")):  # "Catherine with a C A T H ..." spells it
+            done, text = f"{done}{before} ", text[found.start("letters") :]
+            continue
         if word is None:
             done += text[: found.end()]
         else:

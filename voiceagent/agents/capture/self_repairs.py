@@ -26,8 +26,9 @@ def split_at_repair(text: str, language: str) -> tuple[str, str]:
     if not found:
         return "", text
     before, after = text[: found[0].start()], text[found[-1].end() :]
-    words = re.search(r"\w", before), re.search(r"\w", after)
-    return (before, after.lstrip(" ,.;")) if all(words) else ("", text)
+    if not re.search(r"\w", after):  # an apology at the end
+        return "", before
+    return (before, after.lstrip(" ,.;")) if re.search(r"\w", before) else ("", text)
 
 
 def repaired_text(before: str, after: str) -> str:

@@ -229,6 +229,8 @@ def test_an_email_address_is_corrected_in_part(address: str, text: str, correcte
         ("Catherine with a K, Blythe, B L Y T H E", "Katherine Blythe"),
         ("Steven with a P H, and Clark with an E", "Stephen Clarke"),
         ("Phillip with one L", "Philip"),
+        ("Katherine with a C A T H E R I N E", "Catherine"),  # no remark, but letters
+        ("Sarah Cooper, sorry", "Sarah Cooper"),
         ("Ann with a knee", "Anne"),  # "an E", as recognizers write it
         ("Peterson with an E", "Petersen"),
         ("Sarah Conner, sorry, Connor", "Sarah Connor"),
