@@ -1,4 +1,4 @@
-"""What the callers of captured_values.py say about a value that was read back wrong. Pure."""
+"""Words of the callers of captured_values.py about a value that was read back wrong. Pure."""
 
 from __future__ import annotations
 

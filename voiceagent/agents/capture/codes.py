@@ -32,7 +32,10 @@ class Code(Task[str]):
         spelled = "".join(one.text for one in symbols if one.kind in ("letter", "digits")).upper()
         if sum(one.kind == "word" for one in symbols) > len(spelled) // 2:
             spelled = ""
-        return self._checked(draft + spelled, now)
+        again = (
+            bool(self.lengths) and len(draft + spelled) > max(self.lengths) and len(spelled) in self.lengths
+        )
+        return self._checked(spelled if again else draft + spelled, now)
 
     def press(self, keys: str, now: Circumstances) -> Heard[str]:
         """Parse digits that were pressed."""

@@ -15,7 +15,7 @@ _WITH = re.compile(
 )
 _ROW = re.compile(r"[a-z](?:[ -][a-z]\b){2}", re.I)
 _MISHEARD_E = re.compile(r"(?<=\bwith )(?:a|an|the) knee\b", re.I)
-"""What recognizers write for "an E"."""
+"""Text that recognizers write for "an E"."""
 _COUNT = re.compile(
     rf"\b(?:(?P<one>only one|just one|only 1|just 1|one|1|a single|single)|(?P<two>two|2))[\s-]+{_LETTER}$",
     re.I,

@@ -40,8 +40,10 @@ class PhoneNumber(Task[str]):
         return self.lengths or (10, 11, 7)
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
-        """Parse a group of digits and add it to the draft."""
-        return self._checked(draft + said_digits(text, draft, now), now)
+        """Parse a group of digits and add it to the draft; a whole number, said again, takes its place."""
+        digits = said_digits(text, draft, now)
+        again = len(draft + digits) > max(self.lengths or _TELEPHONE_DIGITS) and len(digits) in self.digits
+        return self._checked(digits if again else draft + digits, now)
 
     def press(self, keys: str, now: Circumstances) -> Heard[str]:
         """Parse a number that was pressed."""
@@ -82,8 +84,10 @@ class Card(Task[str]):
         return _USUAL_CARD_DIGITS, _AMEX_DIGITS
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
-        """Parse a group of digits and add it to the draft."""
-        return self._checked(draft + said_digits(text, draft, now).lstrip("+"), now)
+        """Parse a group of digits and add it to the draft; a whole number, said again, takes its place."""
+        digits = said_digits(text, draft, now).lstrip("+")
+        again = bool(draft) and len(digits) in self.digits and passes_luhn(digits)
+        return self._checked(digits if again else draft + digits, now)
 
     def press(self, keys: str, now: Circumstances) -> Heard[str]:
         """Parse a number that was pressed."""

@@ -1,6 +1,4 @@
-"""What callers say beside a value while they say it: asides ("all one word"), and self-corrections ("Bob, no
-sorry, Ben").
-"""
+"""Asides of callers while they say a value ("all one word"), and self-corrections ("Bob, no sorry, Ben")."""
 
 from __future__ import annotations
 

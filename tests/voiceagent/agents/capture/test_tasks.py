@@ -317,6 +317,13 @@ def test_a_code_of_known_length_comes_in_groups_and_is_corrected() -> None:
     assert task.correct("BX7492", "A X 7 4 9 2", NOW) == "AX7492"
 
 
+def test_a_whole_value_that_is_said_again_takes_the_place_of_a_part() -> None:
+    assert PhoneNumber("", lengths=(10,)).hear("555 012 3456", "55501", NOW).value == "5550123456"
+    assert PhoneNumber("", lengths=(10,)).hear("23456", "55501", NOW).value == "5550123456"
+    assert Card("").hear("4242 4242 4242 4242", "42424", NOW).value == VALID_CARD
+    assert Code("", lengths=(6,)).hear("B X 7 4 9 2", "X7492", NOW).value == "BX7492"
+
+
 def test_a_phone_number_of_seven_digits_may_go_on() -> None:
     heard = PhoneNumber("").hear("555 0123", "", NOW)
     assert (heard.value, heard.open) == ("5550123", True)
