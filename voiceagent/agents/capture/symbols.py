@@ -84,7 +84,10 @@ def _is_sign(text: str, at: int) -> bool:
 
 def _next(tokens: Sequence[str], at: int, words: CaptureLanguage, language: str) -> tuple[list[Symbol], int]:
     """Return the symbols that begin at a token, and how many tokens they take."""
-    if example := _letter_by_example(tokens, at, words):
+    example = _letter_by_example(tokens, at, words)
+    if example is None and language == "en":
+        example = _letter_before_four(tokens, at)
+    if example is not None:
         return example
     token = tokens[at]
     if not token[0].isalnum():
@@ -127,6 +130,15 @@ def _letter_by_example(
 def sound_alike(one: str, other: str) -> bool:
     """Return True for two letters or figures that sound alike."""
     return one == other or any(one in group and other in group for group in _ALIKE)
+
+
+def _letter_before_four(tokens: Sequence[str], at: int) -> tuple[list[Symbol], int] | None:
+    """Return the letter of "M four M" and "S 4 sugar": what English recognizers make of "M for mother"."""
+    letter, four, example = (*tokens[at : at + 3], "", "", "")[:3]
+    said = example == letter if four == "four" else four == "4" and len(example) > _MIN_SPELLED
+    if len(letter) != 1 or not letter.isalpha() or not (said and example.isalpha() and example[0] == letter):
+        return None
+    return [Symbol("letter", letter, sure=True)], 3
 
 
 def _letter_by_example_alone(

@@ -83,6 +83,7 @@ VALID_CARD = "4242424242424242"
         ("Papa Kilo dot Lima at g m x dot d e", "pk.l@gmx.de"),
         ("Tom at e.com", "tom@e.com"),
         ("Mike dot k a r at gmail dot com", "mike.kar@gmail.com"),
+        ("M four M, a, r, S-4 sugar, at gmail dot com", "mars@gmail.com"),  # "M for mother"
         ("Bob 42.outlook.com", "bob42@outlook.com"),  # "at" was not heard
         ("Bob forty two and outlook dot com", "bob42@outlook.com"),
         ("Artie artoutlook.com", "artie@outlook.com"),
