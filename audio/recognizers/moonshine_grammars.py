@@ -31,11 +31,17 @@ alpha alfa bravo charlie delta echo foxtrot golf hotel india juliet juliett kilo
 quebec romeo sierra tango uniform victor whiskey x-ray yankee zulu
 """
 _EXAMPLES = """
-apple adam alice boy bob ben bravo cat charlie david dog delta dan edward elephant echo frank fred
-fox george girl golf henry harry house ida ice igloo john jack juliet king kilo kite larry lima lion
-mary mike mother nancy november nora ocean oscar orange peter paul papa queen quebec robert romeo
-rabbit sam sugar sierra tom tango tiger tree uncle uniform umbrella victor violet william whiskey
-water x-ray yellow young yankee zebra zulu
+able adam alice alpha andrew animal anna ant apple arthur baby baker ball banana barbara benjamin ben bob boy
+bravo bread butter car cat charlie china circle cow dad daddy daniel david delta doctor dog donald door easy
+echo eddie edward egg elephant emma england family father finger fire fish florida food fox foxtrot frank fred
+freddie friday game garden george girl golf good grace green happy harry hat helen help henry home hotel house
+ice ida idea igloo india indigo italy jack jam james japan jelly john jonathan juliet juliett jump kate katie
+kevin key kilo king kite lady larry lemon lima lion london love lucy mama mary maria mexico michael mike money
+monkey mother mouse nancy never new nice nobody nora north november number ocean olive oliver one open
+orange oscar paper papa paris paul people peter pig pizza pretty quebec queen question quick rabbit rain red
+richard robert roger romeo rose sally sam samuel sarah school sierra snake steven sugar sun susan table tango
+tea tiger thomas tom tommy tree umbrella uncle under uniform united up van victor victoria violet water
+whiskey william window winter world x-ray xylophone yankee yellow yes yesterday young zebra zero zoo zulu
 """
 """Words by which callers give an example of a letter: "B as in boy"."""
 _DOMAINS = (
@@ -77,10 +83,9 @@ _MAILBOXES = """
 info sales support help helpdesk desk office contact hello admin team service billing accounts orders mail
 post web shop home news jobs marketing reception customer care reply test
 """
-_OPENINGS = (
-    *("it's", "it is", "that's", "sure", "yes", "okay", "my email is", "my email address is", "no"),
-    "all one word",
-)
+_OPENINGS = (*("it's", "it is", "that's", "sure", "yes", "okay", "my email is", "my email address is", "no"),)
+_ASIDES = ("all one word", "one word", "that's one word", "no spaces", "all lower case", "no apostrophe")
+"""Remarks of callers on how a part of an address is written."""
 _CLOSINGS = ("please", "thanks", "thank you", "that's it")
 _NO_PARTS = """
 at not come and or then the an of in is it to for from with that this they you your he she we no have had has
@@ -88,6 +93,10 @@ was were be are out look don can will would there here her him hard call me my l
 """
 """Words of a free transcript that are no part of an address: fillers, and mishearings of "at" and "dot com".
 """
+_NO_NAMES = """
+are you why see sea tea bee pea eye cue jay kay ell gee dee vee ess eff ten for not and are eat end aim own
+"""
+"""Words of a free transcript of spelling that are misheard letters rather than a name."""
 _SPELLED = (*string.ascii_lowercase, *string.digits, *NUMBERS, *_REPEATS, *_ALPHABET.split())
 _REFUSALS = ("", "No, ", "No. ", "No ", "No, it's ", "It's ", "no, ")
 _REFUSED = re.compile(r"\W*(?:no|nope|oh|not|yo)\b", re.I)
@@ -101,15 +110,32 @@ _NEAR_EXAMPLE = 0.8
 """Minimum similarity of a word and the word of the alphabet that it probably is."""
 _NEAR_PROVIDER = 0.6
 """Minimum similarity of a word and the provider that it probably is."""
-_AROUND = ("no", "it's", "it is", "not", "with", "with a", "capital", "and then")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "last")
+_AROUND = (
+    *("no", "it's", "it is", "not", "with", "with a", "with an", "capital", "and then", "then", "yes but"),
+    *("only one", "just one", "with one", "with two", "with a hyphen", "with an apostrophe"),
+    *(f"the {ordinal} letter is" for ordinal in _ORDINALS),
+    *(f"two {letter}'s" for letter in string.ascii_uppercase),
+)
+"""Words of corrections: "the third letter is M", "yes, but with two L's"."""
+_BY_EXAMPLE = tuple(
+    f"{letter} {between} {example}"
+    for example in _EXAMPLES.split()
+    for letter in (example[0], example[0].upper())
+    for between in ("as in", "for")
+)
+"""Letters with an example that begins with them."""
 _LETTERS = (
     *string.ascii_lowercase,
     *_REPEATS,
     *_ALPHABET.split(),
     *_AROUND,
-    *(f"as in {example}" for example in _EXAMPLES.split()),
+    *_BY_EXAMPLE,
 )
 _NAME_SIGNS = ("dash", "hyphen", "apostrophe", "space")
+_MAX_NAME_WORDS = 4
+"""Words of a name that is said; more may be misheard letters."""
+_REPEATED = re.compile(r"([a-z])\1{4}|([a-z]{2})\2{3}|([a-z]{3})\3{3}")
 _SEPARATORS = (",", ".", "-", "?", "!")
 _LIKELY, LIKELY_A_TOKEN = 3.7, 0.75
 """A transcript held to a grammar may be less likely than the free one by this much, in nats, and by this much
@@ -140,9 +166,12 @@ def spelling_grammar(vocabulary: Sequence[bytes]) -> Grammar:
     return _grammar(words, (*string.ascii_letters, *_DOMAINS), vocabulary)
 
 
-def name_grammar(vocabulary: Sequence[bytes]) -> Grammar:
-    """Return the grammar of letters with their examples, and of the signs in names."""
-    return _grammar((*_LETTERS, *_NAME_SIGNS), string.ascii_letters, vocabulary)
+def name_grammar(vocabulary: Sequence[bytes], heard: str) -> Grammar:
+    """Return the grammar of letters with their examples, of the signs in names, and of the words of a free
+    transcript: callers say their name before they spell it.
+    """
+    words = {word for word in re.findall(r"[a-z]{3,}", heard.lower()) if word not in _NO_NAMES.split()}
+    return _grammar((*_LETTERS, *_NAME_SIGNS, *sorted(words)), string.ascii_letters, vocabulary)
 
 
 def correction_grammar(vocabulary: Sequence[bytes]) -> Grammar:
@@ -189,6 +218,19 @@ def spells_by_letters(text: str) -> bool:
     return re.search(r"\b[a-z]\b\W+\b[a-z]\b", text.lower()) is not None
 
 
+def is_name_in_words(text: str) -> bool:
+    """Return True if a free transcript is a name that was said and not spelled: "Emma Louise Parker"."""
+    words = re.findall(r"[a-z']+", text.lower())
+    return 0 < len(words) <= _MAX_NAME_WORDS and all(
+        len(word) > 2 and word not in _NO_NAMES.split() and word not in _ALPHABET.split() for word in words
+    )
+
+
+def runs_away(text: str) -> bool:
+    """Return True if a transcript repeats letters as a search does that is lost: "t-a-t-a-t-a-t-a"."""
+    return _REPEATED.search(re.sub(r"[^a-z0-9]", "", text.lower())) is not None
+
+
 def spells_by_words(text: str) -> bool:
     """Return True if a free transcript of spelling has words of the alphabet, or nearly: "uniforms"."""
     words = re.findall(r"[a-z]+(?:-ray)?", text.lower())
@@ -206,16 +248,18 @@ class EmailGrammars:
     def __init__(self, vocabulary: Sequence[bytes], words: Iterable[str] = ()) -> None:
         self._numbers = numbers_of(vocabulary)
         names = {*FIRST_NAMES, *LAST_NAMES, *(word.lower() for word in words)}
-        self._spelled = self._forms((*_SPELLED, *_LOCAL_SIGNS))
+        by_example = [tokens_of(one, self._numbers) for one in _BY_EXAMPLE]
+        self._spelled = [*self._forms((*_SPELLED, *_LOCAL_SIGNS)), *by_example]
         self._letters = [
             (self._numbers[one.encode()],)
             for one in (*string.ascii_letters, *string.digits)
             if one.encode() in self._numbers
         ]
-        self._words = self._forms((*_MAILBOXES.split(), *_OPENINGS, *names))
+        self._words = self._forms((*_MAILBOXES.split(), *_OPENINGS, *_ASIDES, *names))
         self._alphabet = self._forms((*_ALPHABET.split(), *NUMBERS, *_REPEATS, *_LOCAL_SIGNS, *string.digits))
         self._at = [*self._forms(("at",)), *self._signs("@")]
-        self._domain = self._forms((*_PROVIDERS, *_DOMAIN_SIGNS, *NUMBERS, *(word.lower() for word in words)))
+        of_agent = (word.lower() for word in words)
+        self._domain = self._forms((*_PROVIDERS, *_DOMAIN_SIGNS, *_ASIDES, *NUMBERS, *of_agent))
         self._ending = Part(
             self._forms((*_ENDINGS, *_CLOSINGS)),
             [tokens_of(one, self._numbers, inside=True) for one in _ENDINGS],

@@ -42,10 +42,12 @@ from audio.recognizers.moonshine_grammars import (
     digit_grammar,
     digits_grammar,
     is_likely,
+    is_name_in_words,
     may_correct,
     name_alphabet_grammar,
     name_grammar,
     names_domain,
+    runs_away,
     spelling_grammar,
     spelling_prior,
     spells_by_letters,
@@ -123,6 +125,12 @@ class _Form:
     prior: SpellingPrior | None = None
     by_words: bool = False
 
+    def is_lost(self, text: str) -> bool:
+        """Return True if a search was lost. Numbers alone are in the grammar of the
+        alphabet's words, too: "9." for "No, C as in Charlie".
+        """
+        return runs_away(text) or (self.by_words and not spells_by_words(text))
+
 
 class LoadedModel:
     """A loaded model.
@@ -165,10 +173,6 @@ class LoadedModel:
     @cached_property
     def _emails(self) -> EmailGrammars:
         return EmailGrammars(self.vocabulary, self._words)
-
-    @cached_property
-    def _name_letters(self) -> Grammar:
-        return name_grammar(self.vocabulary)
 
     @cached_property
     def _name_alphabet(self) -> Grammar:
@@ -239,8 +243,7 @@ class LoadedModel:
             held = BeamSearch(BEGIN, END, grammar=form.grammar, prior=form.prior)
             candidates = DraftCandidates(self.network, known, [BEGIN], form.grammar.tokens)
             finish_search(held, candidates, 0, max_tokens, abandoned)
-            # numbers alone are in the grammar of the alphabet's words, too: "9." for "No, C as in Charlie"
-            lost = form.by_words and not spells_by_words(self.text(list(held.best.tokens[1:-1])))
+            lost = form.is_lost(self.text(list(held.best.tokens[1:-1])))
             if not lost and is_likely(held.best, best, form.a_token):
                 best = held.best
                 break
@@ -261,7 +264,8 @@ class LoadedModel:
             spelling = "email"
         is_email = spelling in ("email", "spelled email")
         forms = []
-        letters = spelling in ("letters", "name")
+        letters = spelling in ("letters", "name", "code")
+        prior = None if spelling == "code" else self._prior
         if letters and loud_s(sound) > _BARE_NO_S and may_correct(text):
             forms.append(_Form(self._correction, BY_WORDS_A_TOKEN))
         by_words = spells_by_words(text)
@@ -270,12 +274,14 @@ class LoadedModel:
             forms.append(_Form(self._emails.by_words(text), BY_WORDS_A_TOKEN, self._prior, by_words=True))
         if by_words:
             alphabet = self._name_alphabet if spelling == "name" else self._alphabet
-            forms.append(_Form(alphabet, BY_WORDS_A_TOKEN, self._prior, by_words=True))
+            forms.append(_Form(alphabet, BY_WORDS_A_TOKEN, prior, by_words=True))
         if is_email:
             forms.append(_Form(self._emails.of(text), prior=self._prior))
+        if spelling == "name" and is_name_in_words(text):
+            return forms
         if letters or spells_by_letters(text):
-            spelled = self._name_letters if spelling == "name" else self._spelling
-            forms.append(_Form(spelled, prior=self._prior))
+            spelled = name_grammar(self.vocabulary, text) if spelling == "name" else self._spelling
+            forms.append(_Form(spelled, prior=prior))
         return forms
 
     def text(self, tokens: list[int]) -> str:

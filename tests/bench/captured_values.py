@@ -1,16 +1,19 @@
-"""E-mail addresses, names and telephone numbers, captured from synthetic voices.
+"""E-mail addresses, names, numbers and codes, captured from synthetic voices.
 
 python tests/bench/captured_values.py ENGINE=VOICE... [--speed=0.9] [--values=FILE] [--show]
 
-ENGINE is espeak, piper-english (a file) or kokoro. FILE is a JSON list of kinds ("e-mail", "name", "number")
-and values, in place of the bench's own. Every second name is said before it is spelled.
+ENGINE is espeak, piper-english (a file) or kokoro. FILE is a JSON list of kinds, values and the caller's
+first words; without it, the values are those of captured_values.json, which is for tuning.
+captured_values_held_back.json has values that nothing is tuned on.
 
 Each value is said by one of the voices, at the speed at which people dictate, understood by the demo's
 recognizer as it is in calls (decoded whole, without turn detection) and given to the dialogue of its
-task. The caller confirms what is right; otherwise corrects one letter by an example, the domain or the
-ending, or says no and spells with the ICAO alphabet. Asked for the domain alone, the caller says it, which
-counts as no correction. Printed are the values of each engine that are right
-at once, and after at most one correction.
+task. The caller confirms what is right. Otherwise the caller corrects the part that is wrong, each time in
+another way: a letter by an example, by its place or by the wrong one, a doubled letter, a word, the domain or
+its ending; or says no and spells, half of the callers with the ICAO alphabet and the others with a word of
+their own where letters sound alike. Asked for the domain alone or for the rest of a number, the caller says
+it, which counts as no correction. Printed are the values of each engine and kind that are right at once, and
+after at most one correction.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from itertools import cycle, product
 from pathlib import Path
 
 import numpy as np
+from captured_value_corrections import correction, in_groups, spelled, spoken_domain
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush
@@ -33,7 +37,7 @@ from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.resample import resample
 from audio.synthesizers import Synthesizer, speak_with
 from audio.synthesizers.voices import VoiceSettings
-from voiceagent.agents.capture import Circumstances, Email, Name, PhoneNumber, Task
+from voiceagent.agents.capture import Card, Circumstances, Code, Email, Name, PhoneNumber, Task
 from voiceagent.agents.capture.dialogue import Ask, Captured, Dialogue
 from voiceagent.agents.capture.languages import capture_language
 from voiceagent.config import default_config
@@ -43,132 +47,77 @@ from voiceagent.engines.config import EngineConfig
 NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
 PAUSE_S = 0.2
 KOKORO = "weights:kokoro-82m/kokoro-v1.0.int8.onnx"
-LOCALS = [
-    "john.smith", "mary_jones", "bob42", "anna.meier", "susan", "t.baker", "helpdesk", "peter99",
-    "linda.k", "info", "robert.brown", "sales7", "emma", "kate.wilson", "paul_green", "daniel",
-    "maria.lopez", "tom.hill", "jane33", "b.carter", "oliver", "lucy.reed", "mark.d", "frank",
-    "grace.young", "harry_king", "ivan.petrov", "kevin8", "nora.quinn", "victor",
-]  # fmt: skip
-DOMAINS = ("gmail.com", "yahoo.com", "outlook.com", "hotmail.com", "example.org", "web.de")
-NAMES = [
-    "Smith", "Bowden", "Petty", "Vandercamp", "Siobhan", "Meyer", "Dupont", "Fitzgerald", "Nguyen",
-    "Kowalski", "Zhang", "McPhee", "Quincy", "Abbott", "Rodriguez", "Tanaka", "Oconnor", "Haddad",
-    "Lindqvist", "Fischer", "Moreau", "Castillo", "Whitaker", "Blythe", "Grady", "Hopkins", "Ellis",
-    "Thornton", "Varga", "Xavier", "Yates", "Zimmer", "Keller", "Bishop", "Drummond",
-]  # fmt: skip
+TUNING = Path(__file__).with_name("captured_values.json")
+KINDS = ("e-mail", "name", "phone number", "order number", "card", "code")
+MAX_STEPS = 12
 
-INITIALS = ("aol", "gmx")
-
-SPOKEN_SIGNS = {".": " dot ", "_": " underscore ", "-": " dash ", "'": " apostrophe ", " ": " space "}
+Asked = tuple[str, str, str]
+"""Kind, value and the caller's first words."""
 
 
-def values() -> list[tuple[str, str]]:
-    """Return 100 values, each with its kind."""
-    chance = np.random.default_rng(7)
-    numbers = ["".join(map(str, chance.integers(0, 10, 10))) for _ in range(35)]
-    emails = [f"{local}@{domain}" for local, domain in zip(LOCALS, cycle(DOMAINS), strict=False)]
-    return [
-        *(("e-mail", email) for email in emails),
-        *(("name", name) for name in NAMES),
-        *(("number", number) for number in numbers),
-    ]
-
-
-def values_in(file: Path) -> list[tuple[str, str]]:
-    """Return the values of a file, each with its kind."""
-    return [(kind, value) for kind, value in json.loads(file.read_text())]
-
-
-def first_words(kind: str, value: str, said_before: bool) -> str:
-    """Return the caller's answer to the question. said_before: a name is said before it is spelled."""
-    if kind == "e-mail":
-        local, _, domain = value.partition("@")
-        said = "".join(f" {one} " if one.isdigit() else SPOKEN_SIGNS.get(one, one) for one in local)
-        return f"{said} at {spoken_domain(domain)}"
-    if kind == "name":
-        letters = ", ".join(SPOKEN_SIGNS.get(one, one).strip() for one in value.upper())
-        return f"{value}. {letters}" if said_before else letters
-    return in_groups(value)
-
-
-def spoken_domain(domain: str) -> str:
-    """Return a domain as people say it: initials and the ending of a country letter by letter."""
-    name, _, ending = domain.rpartition(".")
-    said = " ".join(name.upper()) if name in INITIALS else name.replace(".", " dot ")
-    return f"{said} dot {' '.join(ending.upper()) if len(ending) == 2 else ending}"
-
-
-def in_groups(number: str) -> str:
-    """Return a number of ten digits in three groups."""
-    return ", ".join(" ".join(group) for group in (number[:3], number[3:6], number[6:]))
-
-
-def correction(kind: str, value: str, read: str) -> str:
-    """Return the caller's words about a value that was read back wrong."""
-    if kind == "e-mail":
-        (local, _, domain), (read_local, _, read_domain) = value.partition("@"), read.partition("@")
-        if local == read_local:
-            return f"No, at {spoken_domain(domain)}"
-        wrong = one_wrong_letter(local, read_local) if domain == read_domain else None
-    else:
-        wrong = one_wrong_letter(value.lower(), read.lower()) if kind == "name" else None
-    return f"No, {wrong.upper()} as in {example(wrong)}" if wrong else "No."
-
-
-def one_wrong_letter(right: str, read: str) -> str | None:
-    """Return the letter that was misheard if it is the only one."""
-    if len(right) != len(read):
-        return None
-    wrong = [one for one, other in zip(right, read, strict=True) if one != other]
-    return wrong[0] if len(wrong) == 1 and wrong[0].isalpha() else None
-
-
-def example(letter: str) -> str:
-    """Return the letter's word in the ICAO alphabet."""
-    return next(word for word, named in capture_language("en").alphabet.items() if named == letter)
-
-
-def spelled(kind: str, value: str) -> str:
-    """Return all of a value with the ICAO alphabet."""
-    if kind == "number":
-        return in_groups(value)
-    local, _, domain = value.lower().partition("@")
-    words = " ".join(example(one) if one.isalpha() else SPOKEN_SIGNS.get(one, one).strip() for one in local)
-    return f"{words} at {spoken_domain(domain)}" if domain else words
+def task_of(kind: str, value: str) -> Task[str]:
+    """Return the task that captures a value of this kind. Of an order number, the length is known."""
+    tasks: dict[str, Task[str]] = {
+        "e-mail": Email(""),
+        "name": Name(""),
+        "phone number": PhoneNumber(""),
+        "order number": PhoneNumber("", lengths=(len(value),)),
+        "card": Card(""),
+        "code": Code("", lengths=(len(value),)),
+    }
+    return tasks[kind]
 
 
 class Caller:
-    """Answers one dialogue by voice."""
+    """Answers one dialogue by voice. habit: number of this caller's way to correct and to spell."""
 
     def __init__(
-        self, recognizer: MoonshineRecognizer, voice: Synthesizer, speed: float, task: Task[str], show: bool
+        self, recognizer: MoonshineRecognizer, voice: Synthesizer, speed: float, habit: int, show: bool
     ) -> None:
         self._recognizer, self._voice, self._speed = recognizer, voice, speed
-        self._task, self._show = task, show
+        self._habit, self._show = habit, show
 
-    async def capture(self, kind: str, value: str, said_before: bool) -> int | None:
+    async def capture(self, asked: Asked) -> int | None:
         """Return the corrections that the value took, None if it was not captured. The case of letters does
         not count.
         """
-        dialogue: Dialogue[str] = Dialogue(self._task, NOW)
+        kind, value, words = asked
+        dialogue: Dialogue[str] = Dialogue(task_of(kind, value), NOW)
         step: Ask | Captured[str] = dialogue.begin()
-        words = first_words(kind, value, said_before)
         corrections = 0
-        while isinstance(step, Ask) and corrections < 3:
-            step = dialogue.on_words(await self._understood(words, step, kind))
-            if dialogue.pauses:
+        for _ in range(MAX_STEPS):
+            if isinstance(step, Captured) or corrections > 2:
+                break
+            step = dialogue.on_words(await self._understood(words, step, kind)) if words else step
+            if dialogue.pauses or step == Ask("", dictated=True):
                 step = dialogue.on_silence()
             if isinstance(step, Captured):
                 break
             read = dialogue.value
             if read is not None and read.lower() == value.lower():
                 return corrections
-            if step.text == capture_language("en").prompts.domain:
-                words = f"at {spoken_domain(value.partition('@')[2])}"
+            if self._show and step.text:
+                print(f"    agent: {step.text}")
+            if (missing := self._missing(kind, value, step.text)) is not None:
+                words = missing
                 continue
             corrections += words != "No."
-            words = spelled(kind, value) if read is None else correction(kind, value, read)
+            words = spelled(kind, value, self._habit)
+            if read is not None:
+                words = correction(kind, value, read, self._habit)
         return None
+
+    @staticmethod
+    def _missing(kind: str, value: str, question: str) -> str | None:
+        """Return the part of a value that the agent asks for, None if it asks for all of it."""
+        prompts = capture_language("en").prompts
+        if question == prompts.domain:
+            return f"at {spoken_domain(value.partition('@')[2])}"
+        known, _, rest = prompts.more.partition("{}")
+        if not question.endswith(rest) or not question.startswith(known):
+            return None
+        digits = question.removeprefix(known).removesuffix(rest).replace(" ", "")
+        return in_groups(value.removeprefix(digits)) if value.startswith(digits) and digits else "No."
 
     async def spoken(self, words: str) -> Samples:
         """Return words as the voice says them, at the recognizer's rate."""
@@ -178,7 +127,7 @@ class Caller:
 
     async def _understood(self, words: str, asked: Ask, kind: str) -> str:
         sound = np.pad(await self.spoken(words), round(PAUSE_S * SAMPLE_RATE_HZ))
-        number = kind == "number" and asked.dictated
+        number = asked.dictated and kind in ("phone number", "order number", "card")
 
         async def utterance() -> AsyncIterator[Samples | Flush]:
             yield sound
@@ -195,29 +144,26 @@ class Caller:
         return text
 
 
-async def main(voices: Sequence[str], speed: float, show: bool, asked: Sequence[tuple[str, str]]) -> None:
-    """Print a line for each engine and kind. asked: the values, each with its kind."""
+async def main(voices: Sequence[str], speed: float, show: bool, values: Sequence[Asked]) -> None:
+    """Print a line for each engine and kind."""
     recognizer = MoonshineRecognizer()
     await recognizer.start()
     synthesizers = [build(voice) for voice in voices]
     for synthesizer in synthesizers:
         await synthesizer.start()
-    tasks: dict[str, Task[str]] = {
-        "e-mail": Email(""),
-        "name": Name(""),
-        "number": PhoneNumber("", lengths=(10,)),
-    }
     counts: Counter[tuple[str, str, int | None]] = Counter()
     engines = [voice.partition("=")[0] for voice in voices]
-    voiced = zip(asked, cycle(synthesizers), cycle(engines), strict=False)
-    for at, ((kind, value), synthesizer, engine) in enumerate(voiced):
-        caller = Caller(recognizer, synthesizer, speed, tasks[kind], show)
-        took = await caller.capture(kind, value, said_before=at // len(voices) % 2 == 1)
-        counts[engine, kind, took] += 1
+    voiced = zip(values, cycle(synthesizers), cycle(engines), strict=False)
+    for at, (asked, synthesizer, engine) in enumerate(voiced):
+        caller = Caller(recognizer, synthesizer, speed, at // len(voices), show)
+        took = await caller.capture(asked)
+        counts[engine, asked[0], took] += 1
         if show:
-            print(f"{kind} {value}: {'not captured' if took is None else f'after {took} corrections'}")
-    for engine, kind in product(dict.fromkeys(engines), tasks):
+            print(f"{asked[:2]}: {'not captured' if took is None else f'after {took} corrections'}")
+    for engine, kind in product(dict.fromkeys(engines), KINDS):
         told(f"{engine}, {kind}", {took: counts[engine, kind, took] for took in (0, 1, 2, None)})
+    for kind in KINDS:
+        told(kind, {took: sum(counts[one, kind, took] for one in set(engines)) for took in (0, 1, 2, None)})
     whole: Counter[int | None] = Counter()
     for (_, _, took), count in counts.items():
         whole[took] += count
@@ -249,5 +195,5 @@ if __name__ == "__main__":
     speeds = [float(one.partition("=")[2]) for one in sys.argv[1:] if one.startswith("--speed=")]
     chosen = [one for one in sys.argv[1:] if "=" in one and not one.startswith("--")]
     files = [Path(one.partition("=")[2]) for one in sys.argv[1:] if one.startswith("--values=")]
-    drawn = values_in(files[0]) if files else values()
+    drawn = [tuple(row) for row in json.loads((files[0] if files else TUNING).read_text())]
     asyncio.run(main(chosen, speeds[0] if speeds else 1.0, "--show" in sys.argv, drawn))

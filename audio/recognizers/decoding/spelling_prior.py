@@ -29,6 +29,8 @@ _LIKELY_WORD, _LIKELY_NAME = 2.0, 3.0
 _REPEATED_SIGN = 4.0
 """Cost of a sign that follows another, in nats: a search that is lost repeats "dot"."""
 _WORD = re.compile(r"[a-z]+(?:-ray)?|\d")
+_EXAMPLE = re.compile(r"\b([a-z]) (?:as in|for) \1[a-z-]+")
+"""A letter with its example, which is one letter."""
 _SIGNS = frozenset(("dot", "at", "dash", "hyphen", "underscore", "plus"))
 
 
@@ -88,7 +90,7 @@ class SpellingPrior:
     def _rate(self, tokens: tuple[int, ...]) -> float:
         """Return the score of a text, in nats. Its last word counts once another begins."""
         text = "".join(self._texts[token] for token in tokens[1:] if token != self._end).lower()
-        words = _WORD.findall(text)
+        words = _WORD.findall(_EXAMPLE.sub(r"\1", text))
         if tokens[-1] != self._end and words and len(words[-1]) > 1:
             words.pop()
         score, run = 0.0, ""

@@ -28,7 +28,15 @@ from audio.recognizers.decoding.growing_window import last_pause
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
-from audio.recognizers.moonshine_grammars import digit_grammar, digits_grammar, names_domain
+from audio.recognizers.moonshine_grammars import (
+    digit_grammar,
+    digits_grammar,
+    is_name_in_words,
+    name_grammar,
+    names_domain,
+    runs_away,
+    spelling_grammar,
+)
 from audio.recognizers.moonshine_model import LoadedModel, Transcription, Utterance, model_files
 from audio.recognizers.moonshine_phrases import LikelyPhrases, PhraseBook
 from audio.resample import resample
@@ -515,6 +523,60 @@ async def test_a_name_is_heard_with_its_apostrophe(model: LoadedModel) -> None:
     )
     assert words_of(letters) != words_of(name)
     assert words_of(name) == ("o", "apostrophe", "b", "r", "i", "e", "n")
+
+
+def test_a_name_may_be_said_before_its_letters(model: LoadedModel) -> None:
+    """Held to letters alone, "Petty" was "P.", and the name "Ppetty"."""
+    numbers = numbers_of(model.vocabulary)
+    grammar = name_grammar(model.vocabulary, "Paddy, are you p e t t y")
+    assert grammar.allows([*tokens_of("Paddy", numbers), *tokens_of("p", numbers), END])
+    assert not grammar.allows([*tokens_of("Smith", numbers), END])  # was not heard
+    assert not grammar.allows([*tokens_of("are", numbers), END])  # a letter, misheard
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+async def test_letters_have_examples_of_the_callers_own(model: LoadedModel) -> None:
+    words = "M for mother, E, Y for yellow, E, R"
+    sound = await said(words)
+    name = model.open()(sound, "", Event(), Flush(spelling="name"))[0].text
+    assert words_of(name) == words_of(words)
+
+
+def test_letters_have_only_examples_that_begin_with_them(model: LoadedModel) -> None:
+    numbers = numbers_of(model.vocabulary)
+    grammar = spelling_grammar(model.vocabulary)
+    assert grammar.allows([*tokens_of("N for nobody", numbers), END])
+    assert grammar.allows([*tokens_of("m as in mother", numbers), END])
+    assert not grammar.allows([*tokens_of("N for mother", numbers), END])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_said"),
+    [
+        ("Emma Louise Parker.", True),
+        ("Brown-Harris.", True),
+        ("B, o, w, d, e, n.", False),
+        ("Are you in tea", False),  # letters, misheard
+        ("Mike Alpha Romeo", False),
+        ("", False),
+    ],
+)
+def test_a_name_that_is_said_and_not_spelled_is_known(text: str, is_said: bool) -> None:
+    assert is_name_in_words(text) is is_said
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("Takahashi-t-a-t-a-t-a-t-a-t-a", True),
+        ("M-c-k-e-e-e-e-e-e-e", True),
+        ("Aaron Allan", False),
+        ("5 5 5 5, 5 5 5 5", False),  # a card's
+        ("B a n a n a", False),
+    ],
+)
+def test_a_transcript_that_repeats_itself_is_known(text: str, lost: bool) -> None:
+    assert runs_away(text) is lost
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)

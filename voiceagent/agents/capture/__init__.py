@@ -9,6 +9,7 @@ for all tasks. Tasks of your own derive from `Task`.
 from voiceagent.agents.capture.addresses import Address, PostalAddress
 from voiceagent.agents.capture.amounts import Amount
 from voiceagent.agents.capture.choices import Choice, YesNo
+from voiceagent.agents.capture.codes import Code
 from voiceagent.agents.capture.dates import Date, DateTime, Time
 from voiceagent.agents.capture.email import Email
 from voiceagent.agents.capture.names import Name
@@ -21,6 +22,7 @@ __all__ = [
     "Card",
     "Choice",
     "Circumstances",
+    "Code",
     "Date",
     "DateTime",
     "Email",

@@ -29,8 +29,24 @@ _STREET_TYPES = frozenset(
         *("row", "hill", "walk", "gardens", "grove", "circle", "trail", "alley", "mews"),
     )
 )
-_POSTCODE = re.compile(r"\b(\d{5}(?:-\d{4})?|[a-z]{1,2}\d[a-z\d]?\s?\d[a-z]{2})\b", re.IGNORECASE)
-"""Postcodes of the United States, Germany and Spain (five digits), and of the United Kingdom."""
+_LETTERED = r"[a-z]{1,2}\d[a-z\d]?\s?\d[a-z]{2}|[a-z]\d[a-z]\s?\d[a-z]\d|\d{4}\s[a-z]{2}"
+_POSTCODE = re.compile(rf"\b(\d{{5}}(?:-\d{{4}})?|{_LETTERED})\b", re.IGNORECASE)
+"""Postcodes of the United States, Germany and Spain (five digits), the United Kingdom, Canada and the
+Netherlands.
+"""
+_WITH_LETTERS = re.compile(rf"\b(?:{_LETTERED})\b", re.IGNORECASE)
+_SPELLED_POSTCODE = re.compile(
+    r"(?P<uk>[a-z]{1,2}\d[a-z\d]?)(?P<inward>\d[a-z]{2})|(?P<ca>[a-z]\d[a-z])(?P<unit>\d[a-z]\d)|(?P<nl>\d{4})(?P<end>[a-z]{2})",
+    re.IGNORECASE,
+)
+"""The same in one piece, with the group before the space and the one after it."""
+_UNIT = re.compile(r"(?:flat|apartment|apt|unit|suite|room|floor)\b|.*\bfloor$", re.IGNORECASE)
+"""A part of an address within its house."""
+_MIN_NAME = 4
+"""Minimum letters of a name that was spelled; fewer are an abbreviation."""
+_DIRECTIONS = ("north", "south", "east", "west")
+_NO_OPENING = re.compile(r"\s*(?:am|im|an der|auf der)\b", re.IGNORECASE)
+"""German words with which streets begin, and answers with a day, too."""
 _MISSING = {
     "en": "And the town and the postcode?",
     "de": "Und der Ort und die Postleitzahl?",
@@ -102,22 +118,52 @@ def written_address(text: str, language: str) -> str:
 
     Commas stay, as they separate its parts.
     """
-    parts = [part for part in re.split(r"[,;.]\s*", without_openings(text, language)) if words_of(part)]
+    plain = text if language == "de" and _NO_OPENING.match(text) else without_openings(text, language)
+    written = list(_WITH_LETTERS.finditer(plain))
+    if written and written[-1].start():  # a postcode that the recognizer wrote as one
+        before, after = plain[: written[-1].start()], plain[written[-1].end() :]
+        around = written_address(before, language), written_address(after, language)
+        return ", ".join(filter(None, (around[0], written[-1][0].upper(), around[1])))
+    parts = [part for part in re.split(r"[,;.]\s*", plain) if words_of(part)]
     return ", ".join(filter(None, (_written_part(symbols_of(part, language)) for part in parts)))
 
 
 def _written_part(symbols: list[Symbol]) -> str:
+    postcode, symbols = _spelled_postcode(symbols)
     words: list[str] = []
     kind = ""
     for symbol in symbols:
         joins = symbol.kind == kind and kind in ("letter", "digits")
-        text = symbol.text if symbol.kind == "digits" else symbol.text.capitalize()
-        if joins:
-            words[-1] += symbol.text
+        house = kind == "digits" and symbol.kind == "letter" and symbol.text in "abcd"  # "221 B"
+        text = symbol.text if symbol.kind in ("digits", "letter") else symbol.text.capitalize()
+        if joins or house:
+            words[-1] += symbol.text.upper() if house else symbol.text
+        elif kind == "digits" and symbol.text == "hundred":
+            words[-1] += "00"
         elif symbol.kind != "sign":
             words.append(text)
         kind = symbol.kind
-    return " ".join(words)
+    written = " ".join(_spelled_word(word) for word in words)
+    return ", ".join(filter(None, (written, postcode)))
+
+
+def _spelled_word(word: str) -> str:
+    """Return spelled letters as they are written: "dc" is an abbreviation, longer ones are a name."""
+    if word[:1].islower():
+        return word.upper() if len(word) < _MIN_NAME else word.capitalize()
+    return word
+
+
+def _spelled_postcode(symbols: list[Symbol]) -> tuple[str, list[Symbol]]:
+    """Return the postcode with letters that symbols end in, "" without one, and the symbols before it."""
+    for at in range(len(symbols)):
+        end = symbols[at:]
+        if any(symbol.kind == "word" and len(symbol.text) > 2 for symbol in end):
+            continue
+        found = _SPELLED_POSTCODE.fullmatch("".join(symbol.text for symbol in end))
+        if found:
+            return " ".join(group.upper() for group in found.groups() if group), symbols[:at]
+    return "", symbols
 
 
 def _parted(whole: str) -> Address:
@@ -135,15 +181,33 @@ def _parted(whole: str) -> Address:
 
 
 def _street(parts: list[str]) -> tuple[str, list[str]]:
-    """Return the street with its number, and the parts after it. Without a comma it ends with its type."""
+    """Return the street with its number, flat or house name, and the parts after it. Without a comma it ends
+    with its type.
+    """
+    units = [part for part in parts if _UNIT.match(part)]
+    unit_first = bool(units) and parts[0] == units[0]
+    parts = [part for part in parts if part not in units]
+    street, others = _named_street(parts)
+    if not street:  # a house with a name instead of a number
+        typed = [at for at, part in enumerate(parts) if part.split()[-1].lower() in _STREET_TYPES]
+        if typed:
+            street, others = ", ".join(parts[: typed[0] + 1]), parts[typed[0] + 1 :]
+    whole = (*units, street) if unit_first else (street, *units)
+    return ", ".join(whole) if street else "", others
+
+
+def _named_street(parts: list[str]) -> tuple[str, list[str]]:
+    """Return the street that has a number, and the other parts."""
     for at, part in enumerate(parts):
         tokens = part.split()
         if not any(token[0].isdigit() for token in tokens) or len(tokens) < 2:
             if at + 1 < len(parts) and part.isdigit():
-                return _street([f"{part} {parts[at + 1]}", *parts[at + 2 :]])
+                return _named_street([f"{part} {parts[at + 1]}", *parts[at + 2 :]])
             continue
         types = [index for index, token in enumerate(tokens) if token.lower() in _STREET_TYPES and index > 1]
-        if types and types[0] + 1 < len(tokens):
-            return " ".join(tokens[: types[0] + 1]), [" ".join(tokens[types[0] + 1 :]), *parts[at + 1 :]]
+        end = types[0] + 1 if types else len(tokens)
+        end += end < len(tokens) and tokens[end].lower() in _DIRECTIONS  # "King Street West"
+        if end < len(tokens):
+            return " ".join(tokens[:end]), [" ".join(tokens[end:]), *parts[at + 1 :]]
         return part, [*parts[:at], *parts[at + 1 :]]
     return "", parts

@@ -12,11 +12,34 @@ from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.text_normalization.spoken_digits import number_at
 
 _MULTIPLIERS = {
-    "hundred": 100, "thousand": 1_000, "million": 1_000_000, "grand": 1_000,
+    "hundred": 100, "thousand": 1_000, "million": 1_000_000, "grand": 1_000, "k": 1_000,
     "hundert": 100, "tausend": 1_000, "millionen": 1_000_000,
     "cien": 100, "ciento": 100, "mil": 1_000, "millones": 1_000_000, "millón": 1_000_000,
 }  # fmt: skip
 _ONE = ("a", "an", "ein", "eine", "un", "una")
+_CURRENCIES = (
+    "dollar",
+    "dollars",
+    "euro",
+    "euros",
+    "pound",
+    "pounds",
+    "quid",
+    "bucks",
+    "$",
+    "€",
+    "£",
+)
+_REWRITTEN = (
+    (re.compile(r"(?<=\d)k\b"), " thousand"),
+    (re.compile(r"\ba couple (?:of )?(?=hundred|thousand|million)"), "two "),
+    (re.compile(r"\bhalf a (?=hundred|thousand|million)"), "0.5 "),
+    (re.compile(r"\ba (?=dollar|euro|pound|quid)"), "one "),
+    (re.compile(r"\b(?:dollars?|euros?|pounds?|quid|bucks) and (?=a half\b)"), "and "),
+)
+"""Phrases of amounts, and others for them whose words are numbers."""
+_RANGE = ("between", "zwischen", "entre")
+_MINUS = ("minus", "menos")
 _POINT = ("point", "komma", "coma", "punto")
 _HALF = ("half",)
 _SMALL = ("cent", "cents", "pence", "penny", "pennies", "p", "céntimos", "centavos", "rappen")
@@ -66,7 +89,13 @@ class Amount(Task[Decimal]):
 
 def find_amount(text: str, language: str) -> Decimal | None:
     """Return the last amount in a text, None if there is none. language: an ISO 639 code."""
-    tokens = _TOKEN.findall(text.lower().replace("-", " "))
+    plain = text.lower().replace("-", " ")
+    if language == "en":
+        for phrase, other in _REWRITTEN:
+            plain = phrase.sub(other, plain)
+    tokens = _TOKEN.findall(plain)
+    if any(word in tokens for word in _RANGE):  # two amounts are none
+        return None
     amounts, at = [], 0
     while at < len(tokens):
         try:
@@ -74,7 +103,7 @@ def find_amount(text: str, language: str) -> Decimal | None:
         except InvalidOperation:  # more digits than a Decimal has: "hundred hundred hundred ..."
             return None
         if amount is not None:
-            amounts.append(amount)
+            amounts.append(-amount if at and tokens[at - 1] in _MINUS else amount)
         at += max(1, used)
     return amounts[-1] if amounts else None
 
@@ -89,7 +118,11 @@ def _amount_at(tokens: Sequence[str], at: int, language: str) -> tuple[Decimal |
         return whole / 100, used + 1
     decimals, length = _decimals(tokens, end, language)
     if decimals is not None:
-        return whole + decimals, used + length
+        multiplier = _MULTIPLIERS.get(tokens[end + length], 1) if end + length < len(tokens) else 1
+        amount = (whole + decimals) * multiplier
+        return amount.normalize() + 0 if multiplier > 1 else amount, used + length + (multiplier > 1)
+    if (price := _cents_at(tokens, end, whole, language)) is not None:
+        return whole + price[0], used + price[1]
     cents_at = end
     while cents_at < len(tokens) and cents_at < end + 2 and not _begins_number(tokens, cents_at, language):
         cents_at += 1  # "dollars and"
@@ -103,6 +136,17 @@ def _amount_at(tokens: Sequence[str], at: int, language: str) -> tuple[Decimal |
     ):
         return whole + cents / 100, cents_at + length - at
     return whole, used
+
+
+def _cents_at(tokens: Sequence[str], at: int, whole: Decimal, language: str) -> tuple[Decimal, int] | None:
+    """Return the cents of "twelve ninety nine" and "three pounds fifty", and their tokens; None without."""
+    named = int(at < len(tokens) and tokens[at] in _CURRENCIES)
+    cents, used = _figures(tokens, at + named, language)
+    is_whole = whole == int(whole) and whole < 1_000
+    ends = at + named + used == len(tokens) or tokens[at + named + used] in _CURRENCIES
+    if not used or not ends or not 10 <= cents < 100 or not is_whole or (language != "en" and not named):
+        return None
+    return cents / 100, named + used
 
 
 def _is_and(tokens: Sequence[str], end: int) -> bool:

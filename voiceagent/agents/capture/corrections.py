@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from string import ascii_lowercase
@@ -11,12 +11,11 @@ from string import ascii_lowercase
 from audio.recognizers.decoding.frequent_names import FIRST_NAMES, LAST_NAMES
 from audio.recognizers.decoding.spelling_prior import END, LetterPrior
 from voiceagent.agents.capture.languages import CaptureLanguage
-from voiceagent.agents.capture.symbols import Symbol, symbols_of
+from voiceagent.agents.capture.letter_remarks import correct_count
+from voiceagent.agents.capture.symbols import Symbol, sound_alike, symbols_of
 from voiceagent.agents.capture.task import Circumstances
 from voiceagent.conversation.words import phrase_length_at, words_of
 
-_ALIKE = ("bcdegptvz3", "ahjk8", "mn", "fsx", "iy59", "lmno", "quw", "ar", "aeiouy", "ckq", "sz")
-"""Letters and figures that sound alike by their names or, in a name that was said, in words."""
 _NEAREST = [
     "bd",
     "bv",
@@ -73,10 +72,15 @@ def correct_text(draft: str, text: str, now: Circumstances) -> str | None:
 
     draft: lower case, as it was read back. text: the caller's words, without their "no".
     """
+    if now.language == "en" and (counted := correct_count(draft, text)) is not None:
+        return counted
     symbols = _without_article(symbols_of(text, now.language), text)
     if (old_and_new := instead_of(text, now)) is not None:
         old, new = old_and_new
-        return draft.replace(old, new) if draft.count(old) == 1 else None
+        if draft.count(old) == 1:
+            return draft.replace(old, new)
+        place = place_of(new, draft, old) if len(old) == len(new) == 1 else None
+        return None if place is None else draft[:place] + new + draft[place + 1 :]
     spelled = joined(symbol for symbol in symbols if symbol.kind != "word")
     if not spelled:
         return None
@@ -96,11 +100,17 @@ def joined(symbols: Iterable[Symbol]) -> str:
     return "".join(symbol.text for symbol in symbols)
 
 
-def place_of(new: str, draft: str) -> int | None:
+def place_of(new: str, draft: str, wrong: str = "") -> int | None:
     """Return the index of the character that was probably mistaken for a corrected one: they sound alike, and
     with the new one the text is a likelier name. None if there is none, or another is nearly as likely.
+
+    wrong: the character that the caller has named as the wrong one, "" if it is not known.
     """
-    rated = [(_likeness(new, old) + _gain(draft, at, new), at) for at, old in enumerate(draft) if old != new]
+    rated = [
+        (_likeness(new, old) + _gain(draft, at, new), at)
+        for at, old in enumerate(draft)
+        if old != new and (not wrong or old == wrong)
+    ]
     if not rated:
         return None
     (best, at), *others = sorted(rated, reverse=True)
@@ -111,7 +121,7 @@ def _likeness(new: str, old: str) -> float:
     """Return the evidence that a character was mistaken for another, in nats."""
     if f"{new}{old}" in _NEAREST or f"{old}{new}" in _NEAREST:
         return _NEAREST_NATS
-    return _ALIKE_NATS if any(new in group and old in group for group in _ALIKE) else 0.0
+    return _ALIKE_NATS if sound_alike(new, old) else 0.0
 
 
 def _gain(draft: str, at: int, new: str) -> float:
@@ -141,17 +151,24 @@ def _name_prior() -> LetterPrior:
 def instead_of(text: str, now: Circumstances) -> tuple[str, str] | None:
     """Return the old and the new part of "B, not D" and "M instead of N"; None for other texts."""
     tokens = words_of(text)
+    length = phrase_length_at(tokens, 0, now.words.instead_of)
+    if length and len(refused := _characters(tokens[length:], now)) == 2:  # "not B, D"
+        return refused[0], refused[1]
     for at in range(1, len(tokens)):
         length = phrase_length_at(tokens, at, now.words.instead_of)
         if not length:
             continue
-        new, old = (
-            joined(symbol for symbol in symbols_of(" ".join(part), now.language) if symbol.kind != "word")
-            for part in (tokens[:at], tokens[at + length :])
-        )
+        new, old = (_characters(part, now) for part in (tokens[:at], tokens[at + length :]))
         if new and old:
             return old, new
     return None
+
+
+def _characters(tokens: Sequence[str], now: Circumstances) -> str:
+    """Return the letters, digits and signs of words, without an article: "a dot"."""
+    while len(tokens) > 1 and tokens[0] in ("a", "an", "the", "it's", "its", "is"):
+        tokens = tokens[1:]
+    return joined(symbol for symbol in symbols_of(" ".join(tokens), now.language) if symbol.kind != "word")
 
 
 def _without_article(symbols: list[Symbol], text: str) -> list[Symbol]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from functools import cache
 from typing import ClassVar
 
+from voiceagent.agents.capture.relative_dates import next_weekday, ordinals, past_day, relative_day
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.agents.capture.times_of_day import find_time, spoken_time
-from voiceagent.text_normalization.languages import find_language
-from voiceagent.text_normalization.numbers import in_words
 from voiceagent.text_normalization.spoken_digits import number_at
 
 _DAYS = {
@@ -98,7 +96,12 @@ class Date(Task[date]):
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[date]:
         """Parse the day."""
         day = find_date(text, now, self.past)
-        return Heard() if day is None else Heard(day, day.isoformat())
+        if day is None and self.past:  # day and year may come one after the other
+            whole = f"{draft} {text}".strip()
+            day = find_date(whole, now, past=True)
+            if day is None and find_date(whole, now) is not None:
+                return Heard(draft=whole, prompt=_YEAR.get(now.language, _YEAR["en"]))
+        return Heard(draft=draft) if day is None else Heard(day, day.isoformat())
 
     def read_back(self, value: date, now: Circumstances, careful: bool) -> str:
         """Return the day as text."""
@@ -122,6 +125,9 @@ class Time(Task[time]):
         return spoken_time(value, now)
 
 
+_YEAR = {"en": "And in which year?", "de": "Und in welchem Jahr?", "es": "¿Y en qué año?"}
+
+
 def _drafted(draft: str) -> tuple[date | None, time | None]:
     """Return the day and the time of a draft in ISO 8601."""
     if "T" in draft:
@@ -136,23 +142,22 @@ def find_date(text: str, now: Circumstances, past: bool = False) -> date | None:
     """Return the day that a text names, None if there is none. past: a birthday or the like."""
     tokens = _TOKEN.findall(re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", text.lower()))
     today = now.now.date()
-    if past:
-        today = date(1900, 1, 1)
+    month = _month(tokens, now.language)
+    if past and (before := past_day(text, today, now.language)):
+        return before
+    if month is None and not past and (day := relative_day(text, today, now.language)):
+        return day
     for at, token in enumerate(tokens):
         if token in _RELATIVE and not past and not _is_morning(tokens, at):
-            extra = (
-                1
-                if token in ("tomorrow", "morgen") and tokens[max(0, at - 2) : at] == ["day", "after"]
-                else 0
-            )
+            after = token in ("tomorrow", "morgen") and tokens[max(0, at - 2) : at] == ["day", "after"]
+            extra = int(after or tokens[max(0, at - 1) : at] == ["pasado"])
             return today + timedelta(days=_RELATIVE[token] + extra)
         if re.fullmatch(r"\d{4}-\d\d-\d\d", token) or "/" in token or "." in token:
-            found = _written(token, now)
+            found = _written(token, now, past)
             if found is not None:
                 return found
-    month = _month(tokens, now.language)
     if month is not None:
-        return _in_month(tokens, *month, today, now.language)
+        return _in_month(tokens, *month, None if past else today, now.language)
     return None if past else _weekday(tokens, today, now.language)
 
 
@@ -161,18 +166,21 @@ def _is_morning(tokens: Sequence[str], at: int) -> bool:
     return tokens[at] == "mañana" and tokens[max(0, at - 1) : at] == ["la"]
 
 
-def _written(token: str, now: Circumstances) -> date | None:
-    """Return the day of "3/14/2027", of "14.3." in other languages than English."""
+def _written(token: str, now: Circumstances, past: bool) -> date | None:
+    """Return the day of "3/14/2027", of "14.3." in other languages than English. past: it has a year."""
     parts = [int(part) for part in re.split(r"[-/.]", token) if part]
     if len(str(parts[0])) == 4:
         year, month, day = parts
     else:
         first, second = parts[:2]
         month, day = (first, second) if now.language == "en" else (second, first)
+        if month > len(_MONTHS["en"]):
+            month, day = day, month
         year = parts[2] if len(parts) > 2 else 0
     if not year:
-        return _next(month, day, now.now.date())
-    return _day(year + 2000 if year < 100 else year, month, day)
+        return None if past else _next(month, day, now.now.date())
+    century = 1900 if past and year > now.now.year % 100 else 2000
+    return _day(year + century if year < 100 else year, month, day)
 
 
 def _month(tokens: Sequence[str], language: str) -> tuple[int, int] | None:
@@ -189,8 +197,10 @@ def _month(tokens: Sequence[str], language: str) -> tuple[int, int] | None:
     return None
 
 
-def _in_month(tokens: Sequence[str], at: int, month: int, today: date, language: str) -> date | None:
-    """Return the day of a month that is named at an index, with its year after it if it has one."""
+def _in_month(tokens: Sequence[str], at: int, month: int, today: date | None, language: str) -> date | None:
+    """Return the day of a month that is named at an index, with its year after it if it has one. today: None
+    for a day in the past, which has a year, also one of two digits.
+    """
     before = _day_number(tokens, max(0, at - 2), at, language) or _day_number(
         tokens, max(0, at - 3), at, language
     )
@@ -200,8 +210,12 @@ def _in_month(tokens: Sequence[str], at: int, month: int, today: date, language:
     day = before or after
     if not day:
         return None
-    year = _year(tokens, at + 1 + (0 if before else used), language)
-    return _day(year, month, day) if year else _next(month, day, today)
+    begin = at + 1 + (0 if before else used)
+    year = _year(tokens, begin, language)
+    if year or today is not None:
+        return _day(year, month, day) if year else _next(month, day, today or date.min)
+    figures = number_at(tokens, begin, language)[0] if begin < len(tokens) else ""
+    return _day(1900 + int(figures), month, day) if len(figures) == 2 and figures >= "30" else None
 
 
 def _day_number(tokens: Sequence[str], begin: int, end: int, language: str) -> int:
@@ -219,21 +233,14 @@ def _ordinal_at(tokens: Sequence[str], at: int, language: str) -> tuple[int, int
     at += skipped
     if at >= len(tokens):
         return 0, 0
-    ordinals = _ordinals(language)
+    by_words = ordinals(language)
     for used in (2, 1):
         words = [re.sub(r"(?<=te)[nrs]$", "", token) for token in tokens[at : at + used]]
-        if len(words) == used and (day := ordinals.get(" ".join(words))):
+        if len(words) == used and (day := by_words.get(" ".join(words))):
             return day, used + skipped
     figures, used = number_at(tokens, at, language)
     value = int(figures) if figures and len(figures) < 3 else 0
     return (value, used + skipped) if 1 <= value <= 31 else (0, 0)
-
-
-@cache
-def _ordinals(language: str) -> Mapping[str, int]:
-    """Return the days of a month by their ordinals in words."""
-    written = {day: in_words(day, find_language(language), "ordinal") for day in range(1, 32)}
-    return {words.lower().replace("-", " "): day for day, words in written.items() if words}
 
 
 def _year(tokens: Sequence[str], at: int, language: str) -> int:
@@ -256,8 +263,7 @@ def _weekday(tokens: Sequence[str], today: date, language: str) -> date | None:
     names = _DAYS.get(language, _DAYS["en"])
     for token in tokens:
         if token in names:
-            ahead = (names.index(token) - today.weekday() - 1) % 7 + 1
-            return today + timedelta(days=ahead)
+            return next_weekday(names.index(token), today)
     return None
 
 

@@ -223,8 +223,8 @@ class Dialogue(Generic[T]):
         later = self._asked != self._task.question
         if self._task.asks_for and self._value is None and not self._draft:
             return "spelled email" if later and self._task.asks_for == "email" else self._task.asks_for
-        if self._task.asks_for == "name":
-            return "name"
+        if self._task.asks_for in ("name", "code"):
+            return self._task.asks_for
         return "letters" if self._task.asks_for or (self._task.spelled and later) else ""
 
     @property

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from audio.recognizers import Spelling
 from voiceagent.agents.capture.corrections import correct_text, instead_of, joined, replace_similar, spell_out
+from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repair, without_asides
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.conversation.words import words_of
@@ -45,7 +46,9 @@ _MISHEARD = (
     (re.compile(r"\bdot(com?|org|net)\b", re.I), r"dot \1"),
     (re.compile(r"\b(?:at )?(?:a|e|eye|i)[ -]cloud\b", re.I), "at icloud"),
     (
-        re.compile(rf"\bat({'|'.join(sorted({one.partition('.')[0] for one in PROVIDERS}))})\b", re.I),
+        re.compile(
+            rf"\b(?:at|art|add|ad)({'|'.join(sorted({one.partition('.')[0] for one in PROVIDERS}))})\b", re.I
+        ),
         r"at \1",
     ),
     (re.compile(r"\btoo?,? (?=at\b)", re.I), "2 "),
@@ -58,8 +61,18 @@ _MISHEARD = (
 )
 """Texts that English recognizers write in an answer to the question for an address, and what was said."""
 _AT = re.compile(r"\bat\b|@", re.I)
-_SIMILAR_WORD = 0.6
-"""Minimum similarity of a word and the letters that spell it."""
+_SAID_AGAIN = 0.7
+"""Minimum similarity of a first part and the words in its place: "bob" and "bob forty two"."""
+_WITHOUT_SIGN = re.compile(r"\b(?:without|no) (?:the |an? )?(dot|dash|hyphen|underscore)\b", re.I)
+_PROVIDER_ALONE = re.compile(
+    r"(?<=\w)(?:[\s,.]+(?:and|an|add|ad|act|that|it|a|had|hat))?[\s,.]+(?=("
+    + "|".join(re.escape(one).replace(r"\.", r"(?:\.| dot )") for one in PROVIDERS)
+    + r")\W*$)\1",
+    re.I,
+)
+"""The domain of a large provider at the end of a text, with what recognizers write for the "at" before it."""
+_SIMILAR_WORD, _FIRST_LETTER = 0.6, 0.15
+"""Minimum similarity of a word and the letters that spell it; added to it if the first ones are the same."""
 
 
 def is_address(text: str) -> bool:
@@ -81,13 +94,12 @@ class Email(Task[str]):
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse words, letters and signs. A part without "@" is the local part, or the domain after it."""
-        plain = without_openings(text, now.language)
-        if now.language == "en":
-            for misheard, said in _MISHEARD:
-                plain = misheard.sub(said, plain)
-            plain = _with_dot_between(plain, now)
-        symbols = merge_spelled(symbols_of(plain, now.language))
+        before, after = split_at_repair(without_openings(text, now.language), now.language)
+        symbols = _address_symbols(after, now)
         local, at_sign, domain = _parted(symbols)
+        if before:
+            said = _parted(_address_symbols(before, now))
+            local, at_sign, domain = _repaired(said, (local, at_sign, domain))
         if not at_sign and draft.endswith("@"):
             local, at_sign, domain = draft[:-1], "@", local
         if at_sign and not local and draft.endswith("@"):
@@ -119,13 +131,21 @@ class Email(Task[str]):
             return self._valid(f"{local}@{nearest_domain(domain)}")
         if at_sign:
             return self._valid(f"{own_local}@{_corrected_domain(domain, own_domain)}")
+        if (ending := _ending_said(plain, now)) and symbols[0].text != "@":
+            return self._valid(f"{own_local}@{_with_ending(own_domain, ending)}")
         if symbols and symbols[0] == Symbol("sign", "."):
             return self._valid(f"{own_local}@{_with_ending(own_domain, joined(symbols)[1:])}")
         provider = _provider(local)
         if provider is not None:
             return self._valid(f"{own_local}@{provider}")
         changed = correct_text(own_local, plain, now)
-        if changed is None and instead_of(plain, now) is None and _is_one_part(symbols):
+        if changed is None and (found := _WITHOUT_SIGN.search(plain)):
+            sign = now.words.signs[found[1].lower()]
+            changed = own_local.replace(sign, "") if own_local.count(sign) == 1 else None
+        again = SequenceMatcher(None, local, own_local).ratio() >= _SAID_AGAIN and local.isalnum()
+        if changed is None and instead_of(plain, now) is None and again:
+            changed = local
+        elif changed is None and instead_of(plain, now) is None and _is_one_part(symbols):
             changed = _with_part(own_local, local)
         return None if changed is None else self._valid(f"{changed}@{own_domain}")
 
@@ -134,8 +154,30 @@ class Email(Task[str]):
         return address if is_address(address) else None
 
 
+def _address_symbols(text: str, now: Circumstances) -> list[Symbol]:
+    """Return the symbols of an address or a part of it, misheard words as they were said."""
+    plain = without_asides(text, now.language)
+    if now.language == "en":
+        for misheard, said in _MISHEARD:
+            plain = misheard.sub(said, plain)
+        plain = _with_dot_between(_with_at_before_provider(plain), now)
+    return merge_spelled(symbols_of(plain, now.language))
+
+
+def _repaired(said: tuple[str, str, str], again: tuple[str, str, str]) -> tuple[str, str, str]:
+    """Return the parts of an address after the caller has corrected its end."""
+    (local, at_sign, domain), (new_local, new_at_sign, new_domain) = said, again
+    if new_at_sign and new_local and not at_sign:
+        return repaired_text(local, new_local), new_at_sign, new_domain
+    if not new_at_sign and at_sign:
+        return local, at_sign, repaired_text(domain, new_local)
+    if not new_at_sign:
+        return repaired_text(local, new_local), "", ""
+    return new_local or local, new_at_sign, new_domain
+
+
 def merge_spelled(symbols: Sequence[Symbol]) -> list[Symbol]:
-    """Return the symbols with a word dropped that is spelled directly after it: "john, J O H N"."""
+    """Return the symbols with the letters that spell a word in its place: "john, J O H N"."""
     merged: list[Symbol] = []
     run = ""
     for symbol in [*symbols, Symbol("sign", "")]:
@@ -143,14 +185,21 @@ def merge_spelled(symbols: Sequence[Symbol]) -> list[Symbol]:
             run += symbol.text
             continue
         if len(run) > 1:
-            if merged and merged[-1].kind == "word" and _spells(run, merged[-1].text):
-                merged.pop()
-            merged.append(Symbol("letter", run))
+            at = _spelled_word(merged, run)
+            if at is None:
+                merged.append(Symbol("letter", run))
+            else:
+                merged[at] = Symbol("letter", run)
         elif run:
             merged.append(Symbol("letter", run))
         run = ""
         merged.append(symbol)
     return merged[:-1]
+
+
+def _with_at_before_provider(text: str) -> str:
+    """Return a text without "at" with one before a large provider: "Bob 42 and outlook dot com"."""
+    return text if _AT.search(text) else _PROVIDER_ALONE.sub(r" at \1", text)
 
 
 def _with_dot_between(text: str, now: Circumstances) -> str:
@@ -185,8 +234,22 @@ def _is_one_part(symbols: Sequence[Symbol]) -> bool:
     return words == 0 or (words == 1 and len(symbols) == 1)
 
 
+def _spelled_word(symbols: Sequence[Symbol], run: str) -> int | None:
+    """Return the index of the last word that these letters spell, if they follow a word."""
+    if not symbols or symbols[-1].kind != "word":
+        return None
+    for at in range(len(symbols) - 1, -1, -1):
+        if symbols[at].kind in ("letter", "digits"):
+            return None
+        if symbols[at].kind == "word" and _spells(run, symbols[at].text):
+            return at
+    return None
+
+
 def _spells(run: str, word: str) -> bool:
-    return SequenceMatcher(None, run, word).ratio() >= _SIMILAR_WORD
+    """Return True if letters spell a word, as it was misheard: "mire, M E R"."""
+    same_first = len(run) > 2 and run[0] == word[0]
+    return SequenceMatcher(None, run, word).ratio() + same_first * _FIRST_LETTER >= _SIMILAR_WORD
 
 
 def _parted(symbols: Sequence[Symbol]) -> tuple[str, str, str]:
@@ -226,6 +289,15 @@ def _with_ending(domain: str, ending: str) -> str:
     labels = domain.split(".")
     kept = max(1, len(labels) - max(1, ending.count(".") + 1))
     return ".".join([*labels[:kept], ending])
+
+
+def _ending_said(text: str, now: Circumstances) -> str:
+    """Return the right ending of "not dot com, dot org" and "dot org, not dot com", "" for other texts."""
+    endings = re.findall(r"(?:\bdot |\.)([a-z]+(?:(?: dot |\.)[a-z]+)?|(?:[a-z] )?[a-z])\b", text.lower())
+    if len(endings) != 2 or now.language != "en" or "not" not in words_of(text):
+        return ""
+    right = endings[1] if words_of(text)[0] == "not" else endings[0]
+    return re.sub(r" dot ", ".", right).replace(" ", "")
 
 
 def _with_part(local: str, part: str) -> str | None:

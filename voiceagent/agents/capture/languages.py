@@ -45,7 +45,8 @@ class CaptureLanguage:
     and its example ("as in"). repeats: "double". capitals: words about case, which are left out. openings:
     phrases before what was asked for. closings: phrases after it. yes, no, give_up, repeat: phrases that
     answer the agent. remarks: words of talk about a question, which are in no answer to it. instead_of:
-    words between the right part and the wrong one.
+    words between the right part and the wrong one. asides: phrases about how a value is written. repairs:
+    phrases between what a caller said by mistake and what replaces it.
     """
 
     signs: Mapping[str, str]
@@ -62,6 +63,8 @@ class CaptureLanguage:
     repeat: frozenset[tuple[str, ...]]
     remarks: frozenset[str]
     instead_of: frozenset[tuple[str, ...]]
+    asides: frozenset[tuple[str, ...]]
+    repairs: frozenset[tuple[str, ...]]
     prompts: Prompts
 
 
@@ -133,6 +136,17 @@ _ENGLISH = CaptureLanguage(
         """
     ),
     instead_of=_phrases("not, instead of, rather than, and not"),
+    asides=_phrases(
+        "all one word, that's one word, that's all one word, it's one word, it's all one word, one word, "
+        "all in one word, all 1 word, that's 1 word, as one word, no spaces, no space, without spaces, "
+        "all lower case, all lowercase, in lower case, lower case, in lowercase, all together, "
+        "no apostrophe, without apostrophe, without the apostrophe, without an apostrophe, without a hyphen, "
+        "without the hyphen, no dots, without dots, without a dot"
+    ),
+    repairs=_phrases(
+        "no sorry, sorry, oh sorry, i mean, no i mean, sorry i mean, i meant, no wait, wait no, "
+        "no wait sorry, scratch that, or rather, correction, no no, excuse me, my mistake"
+    ),
     prompts=Prompts(
         "I have {}. Is that right?",
         "Sorry. Please say it once more.",
@@ -198,6 +212,13 @@ _GERMAN = CaptureLanguage(
         """
     ),
     instead_of=_phrases("nicht, statt, anstatt, und nicht"),
+    asides=_phrases(
+        "zusammen, zusammengeschrieben, alles zusammen, zusammen geschrieben, alles klein, kleingeschrieben, "
+        "alles kleingeschrieben, in einem wort, ein wort, ohne leerzeichen, ohne apostroph, ohne bindestrich"
+    ),
+    repairs=_phrases(
+        "entschuldigung, nein entschuldigung, ich meine, ich meinte, quatsch, nein warte, pardon"
+    ),
     prompts=Prompts(
         "Ich habe {}. Stimmt das?",
         "Entschuldigung. Bitte sagen Sie es noch einmal.",
@@ -245,6 +266,10 @@ _SPANISH = CaptureLanguage(
         """
     ),
     instead_of=_phrases("no, en vez de, en lugar de, y no"),
+    asides=_phrases(
+        "todo junto, junto, todo en minúsculas, en minúsculas, sin espacios, sin guion, sin guión"
+    ),
+    repairs=_phrases("perdón, no perdón, perdone, quiero decir, digo, no espera, mejor dicho"),
     prompts=Prompts(
         "Tengo {}. ¿Es correcto?",
         "Perdone. Dígalo otra vez, por favor.",

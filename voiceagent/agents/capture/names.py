@@ -10,14 +10,15 @@ from typing import ClassVar
 
 from audio.recognizers import Spelling
 from voiceagent.agents.capture.corrections import correct_text, spell_out
-from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
+from voiceagent.agents.capture.letter_remarks import correct_remarked, correct_sign, signs_said, with_remarks
+from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repair, without_asides
+from voiceagent.agents.capture.spelled_names import SIMILAR, spelled_words
+from voiceagent.agents.capture.symbols import symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 
 MAX_WORDS = 5
 """Maximum words of a name: more are a sentence."""
 _INITIAL = re.compile(r"(?<![^\W_])[^\W_]|(?<=\bmc)[^\W_](?=\w\w)")
-_SIMILAR = 0.4
-"""Minimum similarity of a misheard name and the letters that spell it."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,14 @@ class Name(Task[str]):
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse words and letters: letters replace the word that they spell."""
-        symbols = symbols_of(without_openings(text, now.language), now.language)
-        words = spelled_words(symbols)
-        if not words or len(words) > MAX_WORDS:
+        said, remark = signs_said(without_openings(text, now.language))
+        before, after = split_at_repair(without_asides(said, now.language), now.language)
+        name = _spelled_name(after, now)
+        if before:
+            name = repaired_text(_spelled_name(before, now), name)
+        name = correct_sign(name, remark) or name
+        if not name or len(name.split()) > MAX_WORDS:
             return Heard()
-        name = " ".join(words)
         return Heard(_capitalized(name), name)
 
     def read_back(self, value: str, now: Circumstances, careful: bool) -> str:
@@ -43,64 +47,24 @@ class Name(Task[str]):
     def correct(self, value: str, text: str, now: Circumstances) -> str | None:
         """Return the name with one letter or one word changed, or another name."""
         plain = without_openings(text, now.language)
+        lower = value.lower()
+        remarked = correct_remarked(lower, plain)
+        if remarked is not None:
+            return _capitalized(remarked)
         symbols = symbols_of(plain, now.language)
         letters = sum(symbol.kind == "letter" for symbol in symbols)
         words = spelled_words(symbols)
+        if not letters and SequenceMatcher(None, lower, " ".join(words)).ratio() < SIMILAR:
+            return None  # a remark rather than another name
         if letters > 2 or not letters:
             return _capitalized(_with_words(value.lower().split(), words)) if words else None
         changed = correct_text(value.lower(), plain, now)
         return None if changed is None else _capitalized(changed)
 
 
-def spelled_words(symbols: Sequence[Symbol]) -> list[str]:
-    """Return the words of a name. A spelled run replaces the word before it that it spells; a single letter
-    is an initial.
-    """
-    words: list[str] = []
-    run = ""
-    spelled: set[int] = set()
-    for symbol in [*symbols, Symbol("sign", "")]:
-        if symbol.kind == "letter":
-            run += symbol.text
-            continue
-        if run:
-            at = _spelled_word(words, run, spelled)
-            if at is None:
-                words.append(run)
-                at = len(words) - 1
-            words[at] = run
-            spelled.add(at)
-            run = ""
-        if symbol.kind == "word":
-            words.append(symbol.text)
-        elif symbol.kind == "sign" and symbol.text in "-'" and symbol.text and words:
-            words[-1] += symbol.text
-    return _joined_at_signs(words)
-
-
-def _spelled_word(words: Sequence[str], run: str, spelled: set[int]) -> int | None:
-    """Return the index of the word that the letters spell, None if there is none."""
-    if len(run) < 2:
-        return None
-    free = [at for at in range(len(words)) if at not in spelled]
-    rated = [
-        (SequenceMatcher(None, words[at], run).ratio() + (words[at][0] == run[0]) * 0.2, at) for at in free
-    ]
-    if not rated:
-        return None
-    likeness, at = max(rated)
-    return at if likeness >= _SIMILAR or len(free) == 1 else None
-
-
-def _joined_at_signs(words: Sequence[str]) -> list[str]:
-    """Join words at hyphens and apostrophes: "smith-", "jones"."""
-    joined: list[str] = []
-    for word in words:
-        if joined and joined[-1][-1] in "-'":
-            joined[-1] += word
-        else:
-            joined.append(word)
-    return [word.strip("-'") for word in joined if word.strip("-'")]
+def _spelled_name(text: str, now: Circumstances) -> str:
+    """Return the name in a text, in lower case."""
+    return " ".join(spelled_words(symbols_of(with_remarks(text, now.language), now.language)))
 
 
 def _with_words(words: list[str], new: Sequence[str]) -> str:
@@ -108,7 +72,7 @@ def _with_words(words: list[str], new: Sequence[str]) -> str:
     if len(new) != 1 or len(words) == 1:
         return " ".join(new)
     ratio, at = max((SequenceMatcher(None, word, new[0]).ratio(), at) for at, word in enumerate(words))
-    if ratio < _SIMILAR:
+    if ratio < SIMILAR:
         return " ".join(new)
     return " ".join([*words[:at], new[0], *words[at + 1 :]])
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from voiceagent.agents.capture.corrections import correct_text
+from voiceagent.agents.capture.self_repairs import repaired_digits, split_at_repair
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.conversation.words import words_of
@@ -39,8 +41,10 @@ class PhoneNumber(Task[str]):
         return self.lengths or (10, 11, 7)
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
-        """Parse a group of digits and add it to the draft."""
-        return self._checked(draft + said_digits(text, draft, now), now)
+        """Parse a group of digits and add it to the draft; a whole number, said again, takes its place."""
+        digits = said_digits(text, draft, now)
+        again = len(draft + digits) > max(self.lengths or _TELEPHONE_DIGITS) and len(digits) in self.digits
+        return self._checked(digits if again else draft + digits, now)
 
     def press(self, keys: str, now: Circumstances) -> Heard[str]:
         """Parse a number that was pressed."""
@@ -81,8 +85,10 @@ class Card(Task[str]):
         return _USUAL_CARD_DIGITS, _AMEX_DIGITS
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
-        """Parse a group of digits and add it to the draft."""
-        return self._checked(draft + said_digits(text, draft, now).lstrip("+"), now)
+        """Parse a group of digits and add it to the draft; a whole number, said again, takes its place."""
+        digits = said_digits(text, draft, now).lstrip("+")
+        again = bool(draft) and len(digits) in self.digits and passes_luhn(digits)
+        return self._checked(digits if again else draft + digits, now)
 
     def press(self, keys: str, now: Circumstances) -> Heard[str]:
         """Parse a number that was pressed."""
@@ -114,8 +120,13 @@ def passes_luhn(number: str) -> bool:
 
 def said_digits(text: str, draft: str, now: Circumstances) -> str:
     """Return the digits of a turn, with "+" at the beginning of a number; "" if most words are others."""
-    symbols = symbols_of(without_openings(text, now.language), now.language)
+    before, after = split_at_repair(without_openings(text, now.language), now.language)
+    symbols = symbols_of(f"{before} {after}" if before else after, now.language)
     digits = _digits_in(symbols)
+    if before:
+        said, again = (_digits_in(symbols_of(part, now.language)) for part in (before, after))
+        group = _digits_in(symbols_of(re.split("[,.]", after)[0], now.language))
+        digits = repaired_digits(said, again, len(group)) if again else said
     others = sum(symbol.kind == "word" for symbol in symbols)
     if others > len(digits):
         return ""

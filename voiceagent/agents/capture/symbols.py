@@ -25,6 +25,8 @@ _MAX_PHRASE = 3
 """Words of the longest spoken sign or letter."""
 _MAX_MISHEARD = 3
 """Words that recognizers make of "as in" at most: "T. M. Tango", "oh, it's an Oscar"."""
+_ALIKE = ("bcdegptvz3", "ahjk8", "mn", "fsx", "iy59", "lmno", "quw", "ar", "aeiouy", "ckq", "sz")
+"""Letters and figures that sound alike by their names or, in a name that was said, in words."""
 _NEAR_EXAMPLE = 0.8
 """Minimum similarity of a word in a spelled run and the word of the alphabet that it stands for."""
 _MIN_SPELLED = 3
@@ -82,7 +84,10 @@ def _is_sign(text: str, at: int) -> bool:
 
 def _next(tokens: Sequence[str], at: int, words: CaptureLanguage, language: str) -> tuple[list[Symbol], int]:
     """Return the symbols that begin at a token, and how many tokens they take."""
-    if example := _letter_by_example(tokens, at, words):
+    example = _letter_by_example(tokens, at, words)
+    if example is None and language == "en":
+        example = _letter_before_four(tokens, at)
+    if example is not None:
         return example
     token = tokens[at]
     if not token[0].isalnum():
@@ -106,7 +111,7 @@ def _next(tokens: Sequence[str], at: int, words: CaptureLanguage, language: str)
 def _letter_by_example(
     tokens: Sequence[str], at: int, words: CaptureLanguage
 ) -> tuple[list[Symbol], int] | None:
-    """Return the letter of "B as in boy". The letter before the example may be misheard; its word counts."""
+    """Return the letter of "B as in boy". The letter before the example may be misheard, or the example."""
     length = phrase_length_at(tokens, at + 1, words.examples)
     if not length or at + 1 + length >= len(tokens):
         return _letter_by_example_alone(tokens, at, words) or _letter_by_misheard_example(tokens, at, words)
@@ -115,7 +120,25 @@ def _letter_by_example(
     weak = len(tokens[at + 1 : at + 1 + length]) == 1  # "for" and "like" have other uses
     if not letter.isalpha() or not example[0].isalpha() or len(example) < 2 or (weak and not named):
         return None
-    return [Symbol("letter", words.alphabet.get(example, example[0]), sure=True)], length + 2
+    meant = words.alphabet.get(example, example[0])
+    # the word decides between letters that sound alike; a word that begins with another one was misheard
+    if named and example not in words.alphabet and not sound_alike(named, meant):
+        meant = named
+    return [Symbol("letter", meant, sure=True)], length + 2
+
+
+def sound_alike(one: str, other: str) -> bool:
+    """Return True for two letters or figures that sound alike."""
+    return one == other or any(one in group and other in group for group in _ALIKE)
+
+
+def _letter_before_four(tokens: Sequence[str], at: int) -> tuple[list[Symbol], int] | None:
+    """Return the letter of "M four M" and "S 4 sugar": what English recognizers make of "M for mother"."""
+    letter, four, example = (*tokens[at : at + 3], "", "", "")[:3]
+    said = example == letter if four == "four" else four == "4" and len(example) > _MIN_SPELLED
+    if len(letter) != 1 or not letter.isalpha() or not (said and example.isalpha() and example[0] == letter):
+        return None
+    return [Symbol("letter", letter, sure=True)], 3
 
 
 def _letter_by_example_alone(

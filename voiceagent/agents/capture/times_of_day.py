@@ -20,16 +20,16 @@ _NOON = {
 }
 _MORNING = ("am", "morning", "morgens", "vormittags", "früh", "madrugada")
 _AFTERNOON = ("pm", "afternoon", "evening", "night", "tonight", "nachmittags", "abends", "tarde", "noche")
+_BEFORE_HOUR = ("at", "um", "las", "la", "gegen", "by", "around", "about", "after", "before", "until", "till")
 _FIRST_HOUR = 7
 """Without "am" or "pm", an hour before this one is in the afternoon."""
 
 
 def find_time(text: str, now: Circumstances) -> time | None:
     """Return the time of day that a text names, None if there is none."""
-    lower = re.sub(r"\b([ap])\.?\s?m\b\.?", r"\1m", text.lower()).replace("o'clock", "oclock")
-    tokens = re.findall(r"\d{1,2}:\d\d|\d+(?=[ap]m)|\d+(?!st|nd|rd|th|\d)|[^\W\d_]+", lower)
-    if now.language != "en":  # "am" is a preposition in German
-        tokens = [token for token in tokens if token not in ("am", "pm")]
+    if (found := _german_quarter(text, now) if now.language == "de" else None) is not None:
+        return found
+    tokens = _tokens(text, now.language)
     for token in tokens:
         if token in _NOON:
             return time(_NOON[token])
@@ -39,12 +39,46 @@ def find_time(text: str, now: Circumstances) -> time | None:
     return None
 
 
+def _tokens(text: str, language: str) -> list[str]:
+    """Return the words and figures of a text in lower case: "8:30" also for "8.30", "0830" and "8h30"."""
+    lower = re.sub(r"\b([ap])\.?\s?m\b\.?", r"\1m", text.lower()).replace("o'clock", "oclock")
+    lower = re.sub(r"\b([01]?\d|2[0-4])[.h]([0-5]\d)\b(?![./]\d)", r"\1:\2", lower)
+    lower = re.sub(r"\b([01]\d|2[0-4])([0-5]\d)\b(?=\s*(?:hours|uhr|horas|[.!?]?$))", r"\1:\2", lower)
+    tokens = re.findall(r"\d{1,2}:\d\d|\d+(?=[ap]m)|\d+(?!st|nd|rd|th|\d)|[^\W\d_]+", lower)
+    if language != "en":  # "am" is a preposition in German
+        return [token for token in tokens if token not in ("am", "pm")]
+    return tokens
+
+
+def _german_quarter(text: str, now: Circumstances) -> time | None:
+    """Return the time of "Viertel nach sechs", "drei viertel sieben", "fünf vor halb neun"."""
+    tokens = _tokens(text.replace("dreiviertel", "drei viertel"), now.language)
+    plain = " ".join(_with_figures(tokens, now.language))
+    if found := re.search(r"\b(\d+) (?:minuten )?(vor|nach) halb (\d+)\b", plain):
+        minutes = 30 + int(found[1]) * (1 if found[2] == "nach" else -1)
+        return _clock(_hour_before(found[3]), minutes, tokens)
+    if found := re.search(r"\bviertel (nach|vor) (\d+)\b", plain):
+        after = found[1] == "nach"
+        return _clock(int(found[2]) if after else _hour_before(found[2]), 15 if after else 45, tokens)
+    if found := re.search(r"\b(3 )?viertel (\d+)\b", plain):
+        return _clock(_hour_before(found[2]), 45 if found[1] else 15, tokens)
+    return None
+
+
+def _with_figures(tokens: Sequence[str], language: str) -> list[str]:
+    found, at = [], 0
+    while at < len(tokens):
+        figures, used = number_at(tokens, at, language)
+        found.append(figures or tokens[at])
+        at += used
+    return found
+
+
 def _time_at(tokens: Sequence[str], at: int, language: str) -> time | None:
     """Return the time that begins at a token. A bare number needs a word that makes it one."""
     if ":" in tokens[at]:
         hours, minutes_past = tokens[at].split(":")
         return _clock(int(hours), int(minutes_past), tokens)
-    before = tokens[at - 1] if at else ""
     if tokens[at] in ("half", "quarter") or (
         number_at(tokens, at, language)[0] and _past_or_to(tokens, at, language)
     ):
@@ -55,25 +89,37 @@ def _time_at(tokens: Sequence[str], at: int, language: str) -> time | None:
     figures, used = number_at(tokens, at, language)
     if not figures or len(figures) > 2:
         return None
+    minutes, more = _minutes_at(tokens, at + used, language)
+    if minutes < 0:  # "las siete menos diez"
+        return _clock(_hour_before(figures), 60 + minutes, tokens)
+    before, end = tokens[at - 1] if at else "", at + used + more
     after = tokens[at + used] if at + used < len(tokens) else ""
-    minutes, more = (number_at(tokens, at + used, language)) if after else ("", 0)
-    if after in ("oh", "uhr") and at + used + 1 < len(tokens):
-        minutes, more = number_at(tokens, at + used + 1, language)
-    named = before in ("at", "um", "las", "la", "gegen", "by", "around") or after in (
-        "oclock",
-        "uhr",
-        "am",
-        "pm",
-    )
-    closing = tokens[at + used + more] if minutes and at + used + more < len(tokens) else ""
-    if (
-        not named
-        and closing not in ("am", "pm")
-        and not _is_part_of_day(tokens, at + used)
-        and len(tokens) > used + more
+    named = before in _BEFORE_HOUR or after in ("oclock", "uhr", "am", "pm", "hundred", "ish")
+    closing = tokens[end] if more and end < len(tokens) else ""
+    if not (
+        named
+        or closing in ("am", "pm", "hours", "uhr")
+        or _is_part_of_day(tokens, at + used)
+        or len(tokens) <= used + more
     ):
         return None
-    return _clock(int(figures), int(minutes) if minutes and len(minutes) < 3 else 0, tokens)
+    return _clock(int(figures), minutes, tokens)
+
+
+def _minutes_at(tokens: Sequence[str], at: int, language: str) -> tuple[int, int]:
+    """Return the minutes that follow an hour, below 0 before it, and their tokens: "oh five", "y media"."""
+    if at >= len(tokens):
+        return 0, 0
+    if tokens[at] in ("y", "menos") and at + 1 < len(tokens):
+        named = {"media": "30", "cuarto": "15"}.get(tokens[at + 1])
+        figures, used = (named, 1) if named else number_at(tokens, at + 1, language)
+        count = int(figures) if figures and len(figures) < 3 else 0
+        return (-count if tokens[at] == "menos" else count), used + 1
+    if tokens[at] == "hundred":
+        return 0, 1
+    skipped = int(tokens[at] in ("oh", "o", "uhr") and at + 1 < len(tokens))
+    minutes, used = number_at(tokens, at + skipped, language)
+    return (int(minutes), used + skipped) if minutes and len(minutes) < 3 else (0, 0)
 
 
 def _is_part_of_day(tokens: Sequence[str], at: int) -> bool:
@@ -84,11 +130,13 @@ def _is_part_of_day(tokens: Sequence[str], at: int) -> bool:
 def _past_or_to(tokens: Sequence[str], at: int, language: str) -> bool:
     used = number_at(tokens, at, language)[1]
     following = [token for token in tokens[at + used : at + used + 2] if token not in ("minutes", "minuten")]
-    return bool(following) and following[0] in ("past", "to", "nach", "vor")
+    return bool(following) and following[0] in ("past", "to", "till", "nach", "vor")
 
 
 def _relative_time(tokens: Sequence[str], at: int, language: str) -> time | None:
     """Return the time of "half past three", "quarter to five", "ten past nine"."""
+    if tokens[at] == "half" and number_at(tokens, min(at + 1, len(tokens) - 1), language)[0]:
+        return _clock(int(number_at(tokens, at + 1, language)[0]), 30, tokens)  # "half seven", in Britain
     if tokens[at] in ("half", "quarter"):
         minutes, used = (30 if tokens[at] == "half" else 15), 1
     else:
@@ -102,7 +150,7 @@ def _relative_time(tokens: Sequence[str], at: int, language: str) -> time | None
     hour = number_at(tokens, at + 1, language)[0]
     if not hour or minutes > 59:
         return None
-    if tokens[at] in ("to", "vor"):
+    if tokens[at] in ("to", "of", "till", "vor"):
         return _clock(_hour_before(hour), 60 - minutes, tokens)
     return _clock(int(hour), minutes, tokens) if tokens[at] in ("past", "nach") else None
 
@@ -114,9 +162,13 @@ def _hour_before(hour: str) -> int:
 
 def _clock(hour: int, minute: int, tokens: Sequence[str]) -> time | None:
     """Return the time with the half of the day that the words name, or the likelier one."""
+    if hour == 24 and minute == 0:
+        return time(0)
     if not (0 <= hour < 24 and 0 <= minute < 60):
         return None
     if any(token in _AFTERNOON for token in tokens):
+        if hour == 12 and "night" in tokens:
+            return time(0, minute)
         hour += 12 if hour < 12 else 0
     elif any(token in _MORNING for token in tokens):
         hour %= 12

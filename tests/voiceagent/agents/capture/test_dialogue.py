@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.recognizers import Spelling
-from voiceagent.agents.capture import Card, Choice, Circumstances, Email, Name, PhoneNumber, Task, YesNo
+from voiceagent.agents.capture import Card, Choice, Circumstances, Code, Email, Name, PhoneNumber, Task, YesNo
 from voiceagent.agents.capture.dialogue import MAX_CHARACTERS, Ask, Captured, Dialogue
 
 NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
@@ -49,6 +49,13 @@ def test_a_correction_is_read_back_with_examples() -> None:
     assert step.text.startswith("I have B as in Bravo, A as in Al")
     assert dialogue.on_words("yes") == Captured("ban@gmail.com")
     assert dialogue.corrections == 1
+
+
+def test_a_yes_with_a_correction_is_no_yes() -> None:
+    dialogue, step = hold(Name("Name?"), "Wilson", "Yes, but with two L's.")
+    assert isinstance(step, Ask)
+    assert step.text.startswith("I have Willson")
+    assert dialogue.on_words("Yes.") == Captured("Willson")
 
 
 def test_a_bare_no_asks_to_spell_all_of_it() -> None:
@@ -101,6 +108,8 @@ def test_a_letter_with_an_example_refuses_although_its_no_was_misheard() -> None
         (Name(""), (), "name"),
         (Name(""), ("J O N",), "name"),
         (Name(""), ("J O N", "no"), "name"),
+        (Code(""), (), "code"),
+        (Code(""), ("B X 7",), "code"),
         (PhoneNumber(""), (), ""),
     ],
 )

@@ -15,6 +15,7 @@ from voiceagent.agents.capture import (
     Card,
     Choice,
     Circumstances,
+    Code,
     Date,
     DateTime,
     Email,
@@ -56,6 +57,7 @@ VALID_CARD = "4242424242424242"
         ("Juliett Oscar November at gmail dot com", "jon@gmail.com"),
         ("mike at gmail dot com", "mike@gmail.com"),
         ("B as in boy, o, b at g mail dot com", "bob@gmail.com"),
+        ("B for my, o, m for nobody, at gmail dot com", "bon@gmail.com"),  # "boy", and "n for nobody"
         ("double a, four two at example dot org", "aa42@example.org"),
         ("sales plus news at my-shop dot io", "sales+news@my-shop.io"),
         ("anna dash maria at t-online.de", "anna-maria@t-online.de"),
@@ -81,6 +83,23 @@ VALID_CARD = "4242424242424242"
         ("Papa Kilo dot Lima at g m x dot d e", "pk.l@gmx.de"),
         ("Tom at e.com", "tom@e.com"),
         ("Mike dot k a r at gmail dot com", "mike.kar@gmail.com"),
+        ("M four M, a, r, S-4 sugar, at gmail dot com", "mars@gmail.com"),  # "M for mother"
+        ("Bob 42.outlook.com", "bob42@outlook.com"),  # "at" was not heard
+        ("Bob forty two and outlook dot com", "bob42@outlook.com"),
+        ("Artie artoutlook.com", "artie@outlook.com"),
+        ("helpdesk at bright path, all one word, dot org.", "helpdesk@brightpath.org"),
+        ("office at lakeside vets, that's one word, dot com", "office@lakesidevets.com"),
+        ("S dot O'Connor, without the apostrophe, at gmail dot com", "s.oconnor@gmail.com"),
+        # the letters spell a word that stands further back
+        ("Elin dot Berg, E L I N, at online dot N O", "elin.berg@online.no"),
+        ("Ana dot mire, m e r, at web dot d e", "ana.mer@web.de"),
+        ("J P dot Martin at free dot F R", "jp.martin@free.fr"),
+        # self-corrections
+        ("Tim, no sorry, Tom dot Hill, at gmail dot com", "tom.hill@gmail.com"),
+        ("john dot smit, I mean smith, at gmail dot com", "john.smith@gmail.com"),
+        ("Nora dot Quinn, Q U double N, I mean Q U I double N, at posteo dot net", "nora.quinn@posteo.net"),
+        ("john at gmail dot com, no wait, yahoo dot com", "john@yahoo.com"),
+        ("john at gmail dot com, sorry, at yahoo dot com", "john@yahoo.com"),
     ],
 )
 def test_an_email_address_is_found_in_spoken_forms(text: str, address: str) -> None:
@@ -161,6 +180,16 @@ def test_an_email_address_is_found_in_other_languages(now: Circumstances, text: 
         ("bob5@gmail.com", "nine, not five", "bob9@gmail.com"),
         ("sara@gmail.com", "the second letter is O", "sora@gmail.com"),
         ("bob@gmail.com", "what is the weather", None),
+        ("bob@gmail.com", "not dot com, dot org", "bob@gmail.org"),
+        ("bob@shop.com", "not dot com, dot co dot uk", "bob@shop.co.uk"),
+        ("bob@gmail.com", "dot org, not dot com", "bob@gmail.org"),
+        ("scot@gmail.com", "yes, but with two T's", "scott@gmail.com"),
+        ("phillip@gmail.com", "only one L", "philip@gmail.com"),
+        ("dan@gmail.com", "not D, B", "ban@gmail.com"),
+        ("merry_jones@yahoo.com", "Mary, M A R Y", "mary_jones@yahoo.com"),
+        ("john_smith@gmail.com", "it's a dot, not an underscore", "john.smith@gmail.com"),
+        ("john.smith@gmail.com", "without the dot", "johnsmith@gmail.com"),
+        ("bob@gmail.com", "bob forty two", "bob42@gmail.com"),
     ],
 )
 def test_an_email_address_is_corrected_in_part(address: str, text: str, corrected: str | None) -> None:
@@ -184,6 +213,28 @@ def test_an_email_address_is_corrected_in_part(address: str, text: str, correcte
         ("Sierra Mike India Tango Hotle", "Smith"),
         ("I think that you should really know that by now", None),
         ("M C P H E E", "McPhee"),
+        ("O'Brien. O, apostrophe, B, R, I, E, N.", "O'Brien"),
+        ("Oh Brian, O, apostrophe, B R I E N", "O'Brien"),  # as recognizers write it
+        ("O'Brien, O B R I E N", "O'Brien"),  # the sign was said and not spelled
+        ("O, haram, o, apostrophe, h, a, r, a.", "O'Hara"),
+        ("El-Masri. E, L, dash, M, A, S, R, I.", "El-Masri"),
+        ("De Souza. D, E, space, S, O, U, Z, A.", "De Souza"),
+        ("Fitzgerald. F, I, T, Z, then G, E, R, A, L, D.", "Fitzgerald"),
+        ("John Smith. J O H N S M Y T H", "John Smyth"),  # one row of letters for both words
+        ("Anne Dubois, and Dubois is D U B O I S", "Anne Dubois"),
+        ("Pieter van der Meer. That's P, I, E, T, E, R, van der, M, E, E, R.", "Pieter Van Der Meer"),
+        ("Mary-Kate Evans, with a hyphen", "Mary-Kate Evans"),
+        ("Mary Kate Evans, with a hyphen", "Mary-Kate Evans"),
+        ("Smith Jones, hyphenated", "Smith-Jones"),
+        ("C, a, s, t, i, double l, l, o", "Castillo"),  # no name has three
+        ("Catherine with a K, Blythe, B L Y T H E", "Katherine Blythe"),
+        ("Steven with a P H, and Clark with an E", "Stephen Clarke"),
+        ("Phillip with one L", "Philip"),
+        ("Katherine with a C A T H E R I N E", "Catherine"),  # no remark, but letters
+        ("Sarah Cooper, sorry", "Sarah Cooper"),
+        ("Ann with a knee", "Anne"),  # "an E", as recognizers write it
+        ("Peterson with an E", "Petersen"),
+        ("Sarah Conner, sorry, Connor", "Sarah Connor"),
     ],
 )
 def test_a_name_is_the_letters_that_spell_it(text: str, name: str | None) -> None:
@@ -204,6 +255,16 @@ def test_a_name_is_the_letters_that_spell_it(text: str, name: str | None) -> Non
         ("Corpenter", "as an alpha", "Carpenter"),  # "A as in alpha", as recognizers write it
         ("Corpenter", "it is a alpha", "Carpenter"),
         ("Ball", "A as in alpha", None),  # no place is likelier than another
+        ("Wilson", "yes, but with two L's", "Willson"),
+        ("Phillip", "only one L", "Philip"),
+        ("Clark", "with an E", "Clarke"),
+        ("Catherine", "with a K", "Katherine"),
+        ("Smith Jones", "it's hyphenated", "Smith-Jones"),
+        ("Anne Marie Dubois", "with a hyphen", "Anne-Marie Dubois"),
+        ("Obrien", "with an apostrophe", "O'Brien"),
+        ("Smith-Jones", "without a hyphen", "Smith Jones"),
+        ("Banb", "D, not B", "Band"),  # of two places, that which makes a name
+        ("Castilllo", "only one out", None),  # "one L", as recognizers write it, and no other name
     ],
 )
 def test_a_name_is_corrected_in_part(name: str, text: str, corrected: str | None) -> None:
@@ -216,6 +277,52 @@ def test_a_phone_number_grows_over_turns() -> None:
     assert (first.value, first.draft) == (None, "555012")
     assert task.hear("thirty four, fifty six", first.draft, NOW).value == "5550123456"
     assert task.hear("plus four nine, one seven one, 1 2 3 4 5 6 7", "", NOW).value == "+491711234567"
+
+
+@pytest.mark.parametrize(
+    ("text", "digits"),
+    [
+        ("five one three, sorry, five one four oh eight", "51408"),
+        ("seven two zero, no sorry, seven two oh four four", "72044"),
+        ("5 5 3, I mean 4, 0 8", "55408"),
+        ("7 1 2, no wait, 7 1 3 4 5", "71345"),
+    ],
+)
+def test_digits_that_are_said_again_replace_the_wrong_ones(text: str, digits: str) -> None:
+    assert PhoneNumber("", lengths=(5,)).hear(text, "", NOW).value == digits
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("B for Bravo, X, seven four nine two", "BX7492"),
+        ("It's S W one A, one A A", "SW1A1AA"),
+        ("LS1 4AP.", "LS14AP"),  # as recognizers write it
+        ("double A seven", "AA7"),
+        ("A B dash 1 2 3", "AB123"),
+        ("I don't know it", None),
+    ],
+)
+def test_a_code_has_letters_and_digits(text: str, code: str | None) -> None:
+    assert Code("").hear(text, "", NOW).value == code
+
+
+def test_a_code_of_known_length_comes_in_groups_and_is_corrected() -> None:
+    task = Code("", lengths=(6,))
+    first = task.hear("B X", "", NOW)
+    assert (first.value, first.draft) == (None, "BX")
+    assert task.hear("7 4 9 2", first.draft, NOW).value == "BX7492"
+    assert task.hear("7 4 9 2 1", first.draft, NOW).fault
+    assert task.correct("DX7492", "B for Bravo", NOW) == "BX7492"
+    assert task.correct("BX7499", "the last one is two", NOW) == "BX7492"
+    assert task.correct("BX7492", "A X 7 4 9 2", NOW) == "AX7492"
+
+
+def test_a_whole_value_that_is_said_again_takes_the_place_of_a_part() -> None:
+    assert PhoneNumber("", lengths=(10,)).hear("555 012 3456", "55501", NOW).value == "5550123456"
+    assert PhoneNumber("", lengths=(10,)).hear("23456", "55501", NOW).value == "5550123456"
+    assert Card("").hear("4242 4242 4242 4242", "42424", NOW).value == VALID_CARD
+    assert Code("", lengths=(6,)).hear("B X 7 4 9 2", "X7492", NOW).value == "BX7492"
 
 
 def test_a_phone_number_of_seven_digits_may_go_on() -> None:
@@ -269,6 +376,15 @@ def test_a_card_with_a_wrong_digit_is_refused() -> None:
         ("two point five", "2.5"),
         ("fifty cents", "0.5"),
         ("two million", "2000000"),
+        ("twelve ninety nine", "12.99"),
+        ("three quid fifty", "3.5"),
+        ("a dollar fifty", "1.5"),
+        ("5k", "5000"),
+        ("one and a half thousand", "1500"),
+        ("half a million", "500000"),
+        ("a couple of hundred", "200"),
+        ("minus five", "-5"),
+        ("between fifty and a hundred", None),
         ("not so much", None),
     ],
 )
@@ -294,6 +410,25 @@ def test_an_amount_out_of_bounds_is_refused() -> None:
         ("December the twenty first", date(2026, 12, 21)),
         ("March 14, 2028", date(2028, 3, 14)),
         ("3/14/2028", date(2028, 3, 14)),
+        ("a week on Tuesday", date(2026, 12, 8)),
+        ("Tuesday week", date(2026, 12, 8)),
+        ("a week from Friday", date(2026, 12, 11)),
+        ("the Friday after next", date(2026, 12, 11)),
+        ("Friday of next week", date(2026, 12, 4)),
+        ("in ten days", date(2026, 12, 8)),
+        ("in two weeks", date(2026, 12, 12)),
+        ("a fortnight today", date(2026, 12, 12)),
+        ("a week tomorrow", date(2026, 12, 6)),
+        ("in a month", date(2026, 12, 28)),
+        ("the 3rd of next month", date(2026, 12, 3)),
+        ("next month on the third", date(2026, 12, 3)),
+        ("the last day of the month", date(2026, 11, 30)),
+        ("the 15th", date(2026, 12, 15)),
+        ("Friday the 4th", date(2026, 12, 4)),
+        ("on Christmas Eve", date(2026, 12, 24)),
+        ("New Year's Day", date(2027, 1, 1)),
+        ("14.3.2028", date(2028, 3, 14)),
+        ("next weekend", None),
         ("whenever you may like", None),
         ("February 30th", None),
     ],
@@ -306,6 +441,16 @@ def test_a_birthday_has_a_year() -> None:
     task = Date("", past=True)
     assert task.hear("May third nineteen eighty seven", "", NOW).value == date(1987, 5, 3)
     assert task.hear("the 3rd of May 1987", "", NOW).value == date(1987, 5, 3)
+    assert task.hear("the 3rd of May eighty seven", "", NOW).value == date(1987, 5, 3)
+    assert task.hear("3/14/87", "", NOW).value == date(1987, 3, 14)
+    assert task.hear("yesterday", "", NOW).value == date(2026, 11, 27)
+
+
+def test_a_birthday_without_a_year_is_asked_for_it() -> None:
+    task = Date("", past=True)
+    first = task.hear("the 3rd of May", "", NOW)
+    assert (first.value, first.prompt) == (None, "And in which year?")
+    assert task.hear("nineteen eighty seven", first.draft, NOW).value == date(1987, 5, 3)
 
 
 @pytest.mark.parametrize(
@@ -321,6 +466,17 @@ def test_a_birthday_has_a_year() -> None:
         ("15:30", time(15, 30)),
         ("noon", time(12)),
         ("eight o'clock in the evening", time(20)),
+        ("half seven", time(7, 30)),
+        ("half seven in the evening", time(19, 30)),
+        ("quarter of six", time(17, 45)),
+        ("eight oh five", time(8, 5)),
+        ("fifteen hundred hours", time(15)),
+        ("0800", time(8)),
+        ("8.30", time(8, 30)),
+        ("24:00", time(0)),
+        ("twelve at night", time(0)),
+        ("just after nine", time(9)),
+        ("December 24", None),
         ("never", None),
     ],
 )
@@ -345,6 +501,12 @@ def test_day_and_time_may_come_apart_and_change_apart() -> None:
         (GERMAN, "am dritten Mai um halb vier", datetime(2027, 5, 3, 15, 30)),
         (GERMAN, "morgen um 9 Uhr", datetime(2026, 11, 29, 9)),
         (SPANISH, "mañana a las nueve", datetime(2026, 11, 29, 9)),
+        (GERMAN, "Dienstag in einer Woche um fünf vor halb neun", datetime(2026, 12, 8, 8, 25)),
+        (GERMAN, "in zwei Wochen um Viertel nach neun", datetime(2026, 12, 12, 9, 15)),
+        (GERMAN, "heute in acht Tagen um drei viertel neun", datetime(2026, 12, 5, 8, 45)),
+        (GERMAN, "am dritten um 24 Uhr", datetime(2026, 12, 3, 0)),
+        (SPANISH, "pasado mañana a las nueve y media", datetime(2026, 11, 30, 9, 30)),
+        (SPANISH, "en dos semanas a las nueve menos cuarto", datetime(2026, 12, 12, 8, 45)),
     ],
 )
 def test_day_and_time_are_found_in_other_languages(now: Circumstances, text: str, found: datetime) -> None:
@@ -360,6 +522,35 @@ def test_an_address_has_street_town_and_postcode() -> None:
     assert (first.value, first.prompt) == (None, "And the town and the postcode?")
     assert str(task.hear("Boston, 02134", first.draft, NOW).value) == "42 Oak Avenue, Boston, 02134"
     assert str(task.correct(whole, "62 705", NOW)) == "12 Main Street, Springfield, Illinois 62705"
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("14 Mill Lane, Leeds, LS1 4AP", "14 Mill Lane, Leeds, LS1 4AP"),
+        ("fourteen mill lane leeds L S one four A P", "14 Mill Lane, Leeds, LS1 4AP"),
+        ("two twenty one B Baker Street, London, N W one six X E", "221B Baker Street, London, NW1 6XE"),
+        ("Flat 3, 22 Queen's Road, Bristol, BS8 1QE", "Flat 3, 22 Queen's Road, Bristol, BS8 1QE"),
+        (
+            "forty two Oak Avenue, apartment five, Boston, Massachusetts, oh two one three four",
+            "42 Oak Avenue, Apartment 5, Boston, Massachusetts 02134",
+        ),
+        ("The Old Rectory, Church Lane, Bath, BA2 7DX", "The Old Rectory, Church Lane, Bath, BA2 7DX"),
+        ("10 King Street West, Toronto, M5H 1A1", "10 King Street West, Toronto, M5H 1A1"),
+        (
+            "1600 Pennsylvania Avenue, Washington D C, two oh five hundred",
+            "1600 Pennsylvania Avenue, Washington DC, 20500",
+        ),
+    ],
+)
+def test_addresses_of_several_countries_are_found(text: str, address: str) -> None:
+    assert str(PostalAddress("").hear(text, "", NOW).value) == address
+
+
+def test_a_german_street_may_begin_with_a_preposition() -> None:
+    assert str(PostalAddress("").hear("Am Markt 5, Bremen, 28195", "", GERMAN).value) == (
+        "Am Markt 5, Bremen, 28195"
+    )
 
 
 @pytest.mark.parametrize(
@@ -427,10 +618,11 @@ def test_one_wrong_digit_never_passes(digits: str) -> None:
 
 WORDS = (
     *("yes", "no", "a", "b", "c", "at", "dot", "not", "double", "the", "third", "letter", "is", "five", "42"),
-    *("may", "o'clock", "past", "half", "to", "street", ".", ",", "-", "@", "12:30", "3/4"),
+    *("may", "o'clock", "past", "half", "to", "street", ".", ",", "-", "@", "12:30", "3/4", "sorry", "in"),
+    *("with", "hyphen", "two", "l's", "week", "next", "month", "3rd", "on", "monday", "viertel", "menos"),
 )
 TASKS: tuple[Task[Any], ...] = (
-    Email(""), Name(""), PhoneNumber(""), Card(""), Amount(""), Date(""), Time(""), DateTime(""),
+    Email(""), Name(""), Code(""), PhoneNumber(""), Card(""), Amount(""), Date(""), Time(""), DateTime(""),
     PostalAddress(""), YesNo(""), Choice("", options=("red", "green")),
 )  # fmt: skip
 

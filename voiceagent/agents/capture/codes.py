@@ -1,0 +1,61 @@
+"""Capture of codes of letters and digits: a booking, an order, a number plate, a postcode."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+from audio.recognizers import Spelling
+from voiceagent.agents.capture.corrections import correct_text, spell_out
+from voiceagent.agents.capture.symbols import symbols_of, without_openings
+from voiceagent.agents.capture.task import Circumstances, Heard, Task
+
+_GROUP = re.compile(r"\b(?:(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z\d]+|[A-Z]{2,3})\b")
+"""Letters and digits that a recognizer has written as one: "LS1", "BX"."""
+
+
+@dataclass(frozen=True)
+class Code(Task[str]):
+    """A code of letters and digits, in capitals and without signs between them: "BX7492".
+
+    lengths: possible numbers of characters; empty for any.
+    """
+
+    lengths: tuple[int, ...] = ()
+    asks_for: ClassVar[Spelling] = "code"
+
+    def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
+        """Parse a group of characters and add it to the draft. Most of a turn must be spelled."""
+        plain = _GROUP.sub(lambda group: " ".join(group[0]), text)
+        symbols = symbols_of(without_openings(plain, now.language), now.language)
+        spelled = "".join(one.text for one in symbols if one.kind in ("letter", "digits")).upper()
+        if sum(one.kind == "word" for one in symbols) > len(spelled) // 2:
+            spelled = ""
+        again = (
+            bool(self.lengths) and len(draft + spelled) > max(self.lengths) and len(spelled) in self.lengths
+        )
+        return self._checked(spelled if again else draft + spelled, now)
+
+    def press(self, keys: str, now: Circumstances) -> Heard[str]:
+        """Parse digits that were pressed."""
+        return self._checked(keys, now)
+
+    def _checked(self, code: str, now: Circumstances) -> Heard[str]:
+        if self.lengths and len(code) > max(self.lengths):
+            return Heard(fault=now.words.prompts.invalid.format(spell_out(code.lower(), now.words, False)))
+        if code and (not self.lengths or len(code) in self.lengths):
+            return Heard(code, code)
+        return Heard(draft=code)
+
+    def read_back(self, value: str, now: Circumstances, careful: bool) -> str:
+        """Return the code letter by letter."""
+        return spell_out(value.lower(), now.words, careful)
+
+    def correct(self, value: str, text: str, now: Circumstances) -> str | None:
+        """Return the code with a character changed, or another code."""
+        symbols = symbols_of(without_openings(text, now.language), now.language)
+        if sum(len(one.text) for one in symbols if one.kind in ("letter", "digits")) > len(value) // 2 + 1:
+            return self.hear(text, "", now).value
+        changed = correct_text(value.lower(), text, now)
+        return None if changed is None else self._checked(changed.upper(), now).value

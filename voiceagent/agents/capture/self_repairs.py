@@ -1,0 +1,65 @@
+"""Asides of callers while they say a value ("all one word"), and self-corrections ("Bob, no sorry, Ben")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+from voiceagent.agents.capture.languages import capture_language
+
+_MIN_RETRACED = 0.5
+"""Minimum similarity of what a caller says again and what it replaces."""
+_PIECE = re.compile(r"[^ ._+-]+|[ ._+-]")
+
+
+def without_asides(text: str, language: str) -> str:
+    """Return a transcript without remarks on how a value is written."""
+    return _phrase(capture_language(language).asides).sub(" ", text)
+
+
+def split_at_repair(text: str, language: str) -> tuple[str, str]:
+    """Return the text before a caller's self-correction and the one after it; "" and the text without one."""
+    found = list(_phrase(capture_language(language).repairs).finditer(text))
+    if not found:
+        return "", text
+    before, after = text[: found[0].start()], text[found[-1].end() :]
+    if not re.search(r"\w", after):  # an apology at the end
+        return "", before
+    return (before, after.lstrip(" ,.;")) if re.search(r"\w", before) else ("", text)
+
+
+def repaired_text(before: str, after: str) -> str:
+    """Return a text whose end a caller said again: "bob" and "ben.carter", "john.smit" and "smith".
+
+    before, after: as they are written, with signs or spaces between their pieces.
+    """
+    pieces = _PIECE.findall(before)
+    starts = [at for at, piece in enumerate(pieces) if piece[0] not in " ._+-"]
+    if not starts:
+        return after
+
+    def likeness(at: int) -> tuple[float, int]:
+        replaced = "".join(pieces[at:])
+        return SequenceMatcher(None, replaced, after[: len(replaced)]).ratio(), at
+
+    ratio, at = max(map(likeness, starts))
+    return "".join(pieces[: at if ratio >= _MIN_RETRACED else starts[-1]]) + after
+
+
+def repaired_digits(before: str, after: str, group: int) -> str:
+    """Return digits whose end a caller said again, from a digit that is right: "513" and "51408". Otherwise
+    the first group of the new ones takes the place of as many. group: its length.
+    """
+    for at in range(len(before)):
+        replaced = before[at:]
+        equal = sum(one == other for one, other in zip(replaced, after, strict=False))
+        if before[at] == after[:1] and equal >= _MIN_RETRACED * len(replaced):
+            return before[:at] + after
+    return before[: max(0, len(before) - group)] + after
+
+
+def _phrase(phrases: Iterable[tuple[str, ...]]) -> re.Pattern[str]:
+    """Return the pattern of any of these phrases, the longest first, with the punctuation around it."""
+    texts = sorted((r"[\s,.]+".join(map(re.escape, phrase)) for phrase in phrases), key=len, reverse=True)
+    return re.compile(rf"(?:^|[\s,.;]+)(?:{'|'.join(texts)})(?=[\s,.;!?]|$)", re.I)
