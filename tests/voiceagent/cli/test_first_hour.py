@@ -239,7 +239,7 @@ def test_without_a_configuration_here_commands_take_the_shipped_demo(
     with pytest.raises(SystemExit):
         main(["serve", "--help"])
     assert shipped_configs()["demo"].is_file()
-    assert "or the demo's)" in " ".join(capsys.readouterr().out.split())
+    assert "else the demo's)" in " ".join(capsys.readouterr().out.split())
 
 
 def test_engines_shows_the_extra_that_brings_one(
