@@ -131,18 +131,24 @@ def written_address(text: str, language: str) -> str:
 def _written_part(symbols: list[Symbol]) -> str:
     postcode, symbols = _spelled_postcode(symbols)
     words: list[str] = []
-    kind = ""
+    kind, hundreds = "", False
     for symbol in symbols:
         joins = symbol.kind == kind and kind in ("letter", "digits")
         house = kind == "digits" and symbol.kind == "letter" and symbol.text in "abcd"  # "221 B"
         text = symbol.text if symbol.kind in ("digits", "letter") else symbol.text.capitalize()
-        if joins or house:
+        if (
+            hundreds and symbol.kind == "digits" and len(symbol.text) <= len("99")
+        ):  # "one hundred twenty three"
+            words[-1] = words[-1][: -len(symbol.text)] + symbol.text
+        elif joins or house:
             words[-1] += symbol.text.upper() if house else symbol.text
         elif kind == "digits" and symbol.text == "hundred":
             words[-1] += "00"
+            kind, hundreds = "digits", True
+            continue
         elif symbol.kind != "sign":
             words.append(text)
-        kind = symbol.kind
+        kind, hundreds = symbol.kind, False
     written = " ".join(_spelled_word(word) for word in words)
     return ", ".join(filter(None, (written, postcode)))
 

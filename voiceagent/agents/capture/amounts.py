@@ -105,7 +105,12 @@ def find_amount(text: str, language: str) -> Decimal | None:
         if amount is not None:
             amounts.append(-amount if at and tokens[at - 1] in _MINUS else amount)
         at += max(1, used)
-    return amounts[-1] if amounts else None
+    if not amounts:
+        return None
+    last = amounts[-1]
+    return (
+        Decimal(int(last)) if last == last.to_integral_value() else last
+    )  # "1500", not "1500.0", is read back
 
 
 def _amount_at(tokens: Sequence[str], at: int, language: str) -> tuple[Decimal | None, int]:
@@ -119,8 +124,7 @@ def _amount_at(tokens: Sequence[str], at: int, language: str) -> tuple[Decimal |
     decimals, length = _decimals(tokens, end, language)
     if decimals is not None:
         multiplier = _MULTIPLIERS.get(tokens[end + length], 1) if end + length < len(tokens) else 1
-        amount = (whole + decimals) * multiplier
-        return amount.normalize() + 0 if multiplier > 1 else amount, used + length + (multiplier > 1)
+        return (whole + decimals) * multiplier, used + length + (multiplier > 1)
     if (price := _cents_at(tokens, end, whole, language)) is not None:
         return whole + price[0], used + price[1]
     cents_at = end

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from voiceagent.agents.capture.relative_dates import next_weekday, ordinals, past_day, relative_day
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
-from voiceagent.agents.capture.times_of_day import find_time, spoken_time
+from voiceagent.agents.capture.times_of_day import find_time, spoken_time, with_colons
 from voiceagent.text_normalization.spoken_digits import number_at
 
 _DAYS = {
@@ -140,7 +140,8 @@ def _drafted(draft: str) -> tuple[date | None, time | None]:
 
 def find_date(text: str, now: Circumstances, past: bool = False) -> date | None:
     """Return the day that a text names, None if there is none. past: a birthday or the like."""
-    tokens = _TOKEN.findall(re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", text.lower()))
+    lower = with_colons(text.lower(), now.language)
+    tokens = _TOKEN.findall(re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", lower))
     today = now.now.date()
     month = _month(tokens, now.language)
     if past and (before := past_day(text, today, now.language)):

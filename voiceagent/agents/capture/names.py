@@ -16,6 +16,8 @@ from voiceagent.agents.capture.spelled_names import SIMILAR, spelled_words
 from voiceagent.agents.capture.symbols import symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 
+_SIMILAR_WORD = 0.5
+"""Minimum similarity of a word that is said alone and the word of a name that it corrects."""
 MAX_WORDS = 5
 """Maximum words of a name: more are a sentence."""
 _INITIAL = re.compile(r"(?<![^\W_])[^\W_]|(?<=\bmc)[^\W_](?=\w\w)")
@@ -54,7 +56,7 @@ class Name(Task[str]):
         symbols = symbols_of(plain, now.language)
         letters = sum(symbol.kind == "letter" for symbol in symbols)
         words = spelled_words(symbols)
-        if not letters and SequenceMatcher(None, lower, " ".join(words)).ratio() < SIMILAR:
+        if not letters and not _is_like(lower, words):
             return None  # a remark rather than another name
         if letters > 2 or not letters:
             return _capitalized(_with_words(value.lower().split(), words)) if words else None
@@ -65,6 +67,15 @@ class Name(Task[str]):
 def _spelled_name(text: str, now: Circumstances) -> str:
     """Return the name in a text, in lower case."""
     return " ".join(spelled_words(symbols_of(with_remarks(text, now.language), now.language)))
+
+
+def _is_like(name: str, words: Sequence[str]) -> bool:
+    """Return True if words are like a name, or a single one like a word of it."""
+    said = " ".join(words)
+    if SequenceMatcher(None, name, said).ratio() >= SIMILAR:
+        return True
+    likest = max(SequenceMatcher(None, word, said).ratio() for word in name.split())
+    return len(words) == 1 and likest >= _SIMILAR_WORD
 
 
 def _with_words(words: list[str], new: Sequence[str]) -> str:

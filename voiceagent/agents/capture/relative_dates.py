@@ -46,6 +46,16 @@ _COUNT = r"(?P<count>\d+|an?|one|ein(?:e[mr]?)?|una?|a couple of)"
 _ENGLISH_UNIT = r"(?P<unit>day|week|fortnight|month|year)s?"
 _GERMAN_UNIT = r"(?P<unit>tag|woche|monat|jahr)(?:e?n)?"
 _SPANISH_UNIT = r"(?P<unit>día|dia|semana|mes|año)(?:e?s)?"
+_DAY_ORDINAL = r"#(?:[6-9]\b|\d\d|[1-5]\b(?= (?:{after})\b|$))"
+"""A day of the month. Low ordinals count other things, too: "the first appointment", "on second thought"."""
+_AFTER_ENGLISH_DAY = (
+    "at|in|of|is|was|would|will|works|please|if|or|and|but|around|about|before|after|by|from|for|to|sounds|"
+    "suits|then|thanks|thank|noon|midnight|half|quarter|a|that|i|maybe|perhaps|early|late|not"
+)
+_AFTER_GERMAN_DAY = (
+    "um|ist|wäre|bitte|geht|passt|gegen|ab|nach|vor|in|oder|und|mittags|abends|morgens|vormittags|"
+    "nachmittags|früh|wenn|danke"
+)
 
 _WORDS = {
     "en": RelativeWords(
@@ -73,7 +83,7 @@ _WORDS = {
         ),
         ("next", "the following"),
         r"\b(?:last day of|end of) (?:the|(?P<next>next)|this) month\b",
-        r"\b(?:the|on) (?P<ordinal>#\d+)",
+        rf"\b(?:the|on) (?P<ordinal>{_DAY_ORDINAL.format(after=_AFTER_ENGLISH_DAY)})",
     ),
     "de": RelativeWords(
         ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"),
@@ -92,7 +102,7 @@ _WORDS = {
         (r"(?P<ordinal>#\d+) (?:des )?(?P<next>nächsten|diesen|dieses|kommenden) monats?\b",),
         ("nächsten", "kommenden"),
         r"\b(?:ende|letzte[nr]? tag) (?:des|(?P<next>nächsten)|diesen|dieses) monats\b",
-        r"\b(?:am|der|den) (?P<ordinal>#\d+)",
+        rf"\b(?:am|der|den) (?P<ordinal>{_DAY_ORDINAL.format(after=_AFTER_GERMAN_DAY)})",
     ),
     "es": RelativeWords(
         ("lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"),

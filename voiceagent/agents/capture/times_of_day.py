@@ -21,6 +21,35 @@ _NOON = {
 _MORNING = ("am", "morning", "morgens", "vormittags", "früh", "madrugada")
 _AFTERNOON = ("pm", "afternoon", "evening", "night", "tonight", "nachmittags", "abends", "tarde", "noche")
 _BEFORE_HOUR = ("at", "um", "las", "la", "gegen", "by", "around", "about", "after", "before", "until", "till")
+_AFTER_HOUR = ("oclock", "uhr", "am", "pm", "hundred", "ish")
+_COUNTED = (
+    *(
+        "day",
+        "days",
+        "week",
+        "weeks",
+        "month",
+        "months",
+        "year",
+        "years",
+        "hour",
+        "hours",
+        "minute",
+        "minutes",
+    ),
+    *("people", "persons", "guests", "nights"),
+)
+"""What a number counts that is no hour: "about two weeks", "after five minutes"."""
+_DOTTED = re.compile(
+    r"(?<![\d./])(?P<hour>[01]?\d|2[0-4])(?:h|\.(?=[0-5]\d\b(?![./]\d)))(?P<minute>[0-5]\d)\b"
+    r"(?P<named>\s*(?:uhr|horas|h)\b)?"
+)
+_BEFORE_DOTTED = re.compile(r"\b(?:um|gegen|las|la)\s+$")
+_MONTHS = 12
+_FOUR_DIGITS = re.compile(
+    r"(?P<before>^\W*|\b(?:at|by|until|till|around|about|after|before|um|gegen|las)\s+)?(?<![\d./-])"
+    r"(?P<hour>[01]\d|2[0-4])(?P<minute>[0-5]\d)\b(?=(?P<named>\s*(?:hours|uhr|horas)\b)|\W*$)"
+)
 _FIRST_HOUR = 7
 """Without "am" or "pm", an hour before this one is in the afternoon."""
 
@@ -40,14 +69,32 @@ def find_time(text: str, now: Circumstances) -> time | None:
 
 
 def _tokens(text: str, language: str) -> list[str]:
-    """Return the words and figures of a text in lower case: "8:30" also for "8.30", "0830" and "8h30"."""
+    """Return the words and figures of a text in lower case."""
     lower = re.sub(r"\b([ap])\.?\s?m\b\.?", r"\1m", text.lower()).replace("o'clock", "oclock")
-    lower = re.sub(r"\b([01]?\d|2[0-4])[.h]([0-5]\d)\b(?![./]\d)", r"\1:\2", lower)
-    lower = re.sub(r"\b([01]\d|2[0-4])([0-5]\d)\b(?=\s*(?:hours|uhr|horas|[.!?]?$))", r"\1:\2", lower)
+    lower = with_colons(lower, language)
     tokens = re.findall(r"\d{1,2}:\d\d|\d+(?=[ap]m)|\d+(?!st|nd|rd|th|\d)|[^\W\d_]+", lower)
     if language != "en":  # "am" is a preposition in German
         return [token for token in tokens if token not in ("am", "pm")]
     return tokens
+
+
+def with_colons(text: str, language: str) -> str:
+    """Return a text in lower case with "8:30" for "8.30", "0830" and "8h30", where they are no day or year."""
+
+    def dotted(found: re.Match[str]) -> str:
+        named = found["named"] or _BEFORE_DOTTED.search(text[: found.start()]) or "h" in found[0]
+        may_be_day = language != "en" and int(found["minute"]) <= _MONTHS
+        if may_be_day and not named:  # "am 5.12. um 8 Uhr"
+            return found[0]
+        return f"{found['hour']}:{found['minute']}{found['named'] or ''}"
+
+    def in_figures(found: re.Match[str]) -> str:
+        begins = found["before"] is not None or found["hour"].startswith("0")
+        if not (begins or found["named"]):  # "December 5th 2026"
+            return found[0]
+        return f"{found['before'] or ''}{found['hour']}:{found['minute']}"
+
+    return _FOUR_DIGITS.sub(in_figures, _DOTTED.sub(dotted, text))
 
 
 def _german_quarter(text: str, now: Circumstances) -> time | None:
@@ -94,7 +141,7 @@ def _time_at(tokens: Sequence[str], at: int, language: str) -> time | None:
         return _clock(_hour_before(figures), 60 + minutes, tokens)
     before, end = tokens[at - 1] if at else "", at + used + more
     after = tokens[at + used] if at + used < len(tokens) else ""
-    named = before in _BEFORE_HOUR or after in ("oclock", "uhr", "am", "pm", "hundred", "ish")
+    named = (before in _BEFORE_HOUR and after not in _COUNTED) or after in _AFTER_HOUR
     closing = tokens[end] if more and end < len(tokens) else ""
     if not (
         named

@@ -264,6 +264,8 @@ def test_a_name_is_the_letters_that_spell_it(text: str, name: str | None) -> Non
         ("Obrien", "with an apostrophe", "O'Brien"),
         ("Smith-Jones", "without a hyphen", "Smith Jones"),
         ("Banb", "D, not B", "Band"),  # of two places, that which makes a name
+        ("Bob Featherstone", "it's Rob", "Rob Featherstone"),
+        ("Tim Montgomery", "that's wrong", None),
         ("Castilllo", "only one out", None),  # "one L", as recognizers write it, and no other name
     ],
 )
@@ -425,6 +427,12 @@ def test_an_amount_out_of_bounds_is_refused() -> None:
         ("the last day of the month", date(2026, 11, 30)),
         ("the 15th", date(2026, 12, 15)),
         ("Friday the 4th", date(2026, 12, 4)),
+        ("the 2nd would be fine", date(2026, 12, 2)),
+        # an ordinal that counts something else
+        ("the first appointment on Monday", date(2026, 11, 30)),
+        ("on second thought, Friday", date(2026, 12, 4)),
+        ("the third one, on Tuesday", date(2026, 12, 1)),
+        ("Monday at 8.30", date(2026, 11, 30)),  # no 30th of August
         ("on Christmas Eve", date(2026, 12, 24)),
         ("New Year's Day", date(2027, 1, 1)),
         ("14.3.2028", date(2028, 3, 14)),
@@ -477,6 +485,10 @@ def test_a_birthday_without_a_year_is_asked_for_it() -> None:
         ("twelve at night", time(0)),
         ("just after nine", time(9)),
         ("December 24", None),
+        ("December the fifth 2026", None),  # a year
+        ("12/05/2026", None),
+        ("about ten people", None),
+        ("about two weeks from Monday at ten", time(10)),
         ("never", None),
     ],
 )
@@ -505,6 +517,10 @@ def test_day_and_time_may_come_apart_and_change_apart() -> None:
         (GERMAN, "in zwei Wochen um Viertel nach neun", datetime(2026, 12, 12, 9, 15)),
         (GERMAN, "heute in acht Tagen um drei viertel neun", datetime(2026, 12, 5, 8, 45)),
         (GERMAN, "am dritten um 24 Uhr", datetime(2026, 12, 3, 0)),
+        (GERMAN, "am 12.05. um 8 Uhr", datetime(2027, 5, 12, 8)),
+        (GERMAN, "am Montag um 8.10 Uhr", datetime(2026, 11, 30, 8, 10)),
+        (GERMAN, "am Montag, 8.30.", datetime(2026, 11, 30, 8, 30)),
+        (GERMAN, "der erste Termin am Montag um neun", datetime(2026, 11, 30, 9)),
         (SPANISH, "pasado mañana a las nueve y media", datetime(2026, 11, 30, 9, 30)),
         (SPANISH, "en dos semanas a las nueve menos cuarto", datetime(2026, 12, 12, 8, 45)),
     ],
@@ -534,6 +550,10 @@ def test_an_address_has_street_town_and_postcode() -> None:
         (
             "forty two Oak Avenue, apartment five, Boston, Massachusetts, oh two one three four",
             "42 Oak Avenue, Apartment 5, Boston, Massachusetts 02134",
+        ),
+        (
+            "one hundred twenty three Oak Avenue, Dallas, Texas, 75201",
+            "123 Oak Avenue, Dallas, Texas 75201",
         ),
         ("The Old Rectory, Church Lane, Bath, BA2 7DX", "The Old Rectory, Church Lane, Bath, BA2 7DX"),
         ("10 King Street West, Toronto, M5H 1A1", "10 King Street West, Toronto, M5H 1A1"),
