@@ -104,9 +104,9 @@ def _read_versus(match: re.Match[str], _: Language) -> str | None:
 _ENGLISH = (
     rule(r"(Dr|St)\b(\.?)", _read_doctor),
     rule(rf"({'|'.join(_STREETS)})\b(\.?)", _read_street),
-    rule(r"no\.(?=[ ](?:is|was)\b)", lambda m, _: "number", flags=re.IGNORECASE),
+    rule(r"[Nn]o\.(?=[ ](?:is|was)\b)", lambda m, _: "number"),
     rule(r"pp(?=[ ]\d)", lambda m, _: "pages"),
-    rule(r"(max|min)\.(?=[ ](?:[a-z]|[$£€]))", lambda m, _: _LIMITS[m[0].lower()], flags=re.IGNORECASE),
+    rule(r"([Mm]ax|[Mm]in)\.(?=[ ][a-z$£€])", lambda m, _: _LIMITS[m[0].lower()]),
     rule(r"vs\b", lambda m, _: "versus"),
     rule(r"v\.(?=[ ][A-Z])", _read_versus),
     rule(r"c\.(?=\ ?1\d{3}\b)", lambda m, _: "circa"),

@@ -79,6 +79,8 @@ def _read_numeric_date(match: re.Match[str], language: Language) -> str | None:
 def _says_date(match: re.Match[str], language: Language) -> bool:
     """Return True if the text around "3/5" shows a date, not a fraction."""
     word = word_before(match)
+    if text_after(match, 4) == " of ":  # "closes 3/4 of all deals"
+        return False
     if re.match(r"0\d/(?:0[1-9]|[12]\d|3[01])(?!\d)", match[0]):
         return True  # no fraction begins with a nought
     days = (*language.days, *language.short_days)

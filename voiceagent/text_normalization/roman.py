@@ -41,9 +41,11 @@ def _numeral_words(match: re.Match[str], language: Language) -> str | None:
     word, number = (before[1] if before else ""), value_of(match["numeral"])
     word = language.before_numbers.get(word.lower(), word)  # "vol. II"
     names = language.roman
-    if word in names.rulers or _TITLED.search(preceding):
-        return _ruler_words(word, number, language)
     following = re.match(r"[ ](\w+)", text_after(match, 16))
+    # "I" before a verb is the speaker: "at Burger King Menu I saw"
+    titled = _TITLED.search(preceding) and not (number == 1 and following and following[1].islower())
+    if word in names.rulers or titled:
+        return _ruler_words(word, number, language)
     if (following and following[1] in names.ordered) or match["mark"]:
         return _century_words(number, following[1] if following else "", text_before(match), language)
     if number > _FEW and match["numeral"] in ("XL", "LX"):

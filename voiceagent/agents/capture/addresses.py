@@ -136,9 +136,7 @@ def _written_part(symbols: list[Symbol]) -> str:
         joins = symbol.kind == kind and kind in ("letter", "digits")
         house = kind == "digits" and symbol.kind == "letter" and symbol.text in "abcd"  # "221 B"
         text = symbol.text if symbol.kind in ("digits", "letter") else symbol.text.capitalize()
-        if (
-            hundreds and symbol.kind == "digits" and len(symbol.text) <= len("99")
-        ):  # "one hundred twenty three"
+        if hundreds and symbol.kind == "digits" and len(symbol.text) < 3:  # "one hundred twenty three"
             words[-1] = words[-1][: -len(symbol.text)] + symbol.text
         elif joins or house:
             words[-1] += symbol.text.upper() if house else symbol.text

@@ -108,9 +108,7 @@ def find_amount(text: str, language: str) -> Decimal | None:
     if not amounts:
         return None
     last = amounts[-1]
-    return (
-        Decimal(int(last)) if last == last.to_integral_value() else last
-    )  # "1500", not "1500.0", is read back
+    return last.normalize() + 0 if last == last.to_integral_value() else last  # "1500.0" is read back as 1500
 
 
 def _amount_at(tokens: Sequence[str], at: int, language: str) -> tuple[Decimal | None, int]:

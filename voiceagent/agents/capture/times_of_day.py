@@ -22,23 +22,7 @@ _MORNING = ("am", "morning", "morgens", "vormittags", "früh", "madrugada")
 _AFTERNOON = ("pm", "afternoon", "evening", "night", "tonight", "nachmittags", "abends", "tarde", "noche")
 _BEFORE_HOUR = ("at", "um", "las", "la", "gegen", "by", "around", "about", "after", "before", "until", "till")
 _AFTER_HOUR = ("oclock", "uhr", "am", "pm", "hundred", "ish")
-_COUNTED = (
-    *(
-        "day",
-        "days",
-        "week",
-        "weeks",
-        "month",
-        "months",
-        "year",
-        "years",
-        "hour",
-        "hours",
-        "minute",
-        "minutes",
-    ),
-    *("people", "persons", "guests", "nights"),
-)
+_COUNTED = re.compile(r"(?:day|week|month|year|hour|minute|night|guest|person)s?|people")
 """What a number counts that is no hour: "about two weeks", "after five minutes"."""
 _DOTTED = re.compile(
     r"(?<![\d./])(?P<hour>[01]?\d|2[0-4])(?:h|\.(?=[0-5]\d\b(?![./]\d)))(?P<minute>[0-5]\d)\b"
@@ -79,7 +63,7 @@ def _tokens(text: str, language: str) -> list[str]:
 
 
 def with_colons(text: str, language: str) -> str:
-    """Return a text in lower case with "8:30" for "8.30", "0830" and "8h30", where they are no day or year."""
+    """Return a text in lower case with "8:30" for "8.30", "0830" and "8h30", unless it is a day or a year."""
 
     def dotted(found: re.Match[str]) -> str:
         named = found["named"] or _BEFORE_DOTTED.search(text[: found.start()]) or "h" in found[0]
@@ -141,7 +125,7 @@ def _time_at(tokens: Sequence[str], at: int, language: str) -> time | None:
         return _clock(_hour_before(figures), 60 + minutes, tokens)
     before, end = tokens[at - 1] if at else "", at + used + more
     after = tokens[at + used] if at + used < len(tokens) else ""
-    named = (before in _BEFORE_HOUR and after not in _COUNTED) or after in _AFTER_HOUR
+    named = (before in _BEFORE_HOUR and not _COUNTED.fullmatch(after)) or after in _AFTER_HOUR
     closing = tokens[end] if more and end < len(tokens) else ""
     if not (
         named

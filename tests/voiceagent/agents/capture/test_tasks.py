@@ -394,6 +394,14 @@ def test_an_amount_is_found_in_words_and_figures(text: str, amount: str | None) 
     assert Amount("").hear(text, "", NOW).value == (None if amount is None else Decimal(amount))
 
 
+def test_a_whole_amount_is_read_back_without_decimals() -> None:
+    task = Amount("", unit="dollars")
+    for text in ("1.5k", "one and a half thousand"):
+        amount = task.hear(text, "", NOW).value
+        assert amount is not None
+        assert task.read_back(amount, NOW, careful=False) == "1500 dollars"
+
+
 def test_an_amount_out_of_bounds_is_refused() -> None:
     task = Amount("", minimum=Decimal(10), maximum=Decimal(100), unit="dollars")
     assert "200 dollars" in task.hear("two hundred", "", NOW).fault
