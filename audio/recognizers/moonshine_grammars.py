@@ -83,7 +83,7 @@ _MAILBOXES = """
 info sales support help helpdesk desk office contact hello admin team service billing accounts orders mail
 post web shop home news jobs marketing reception customer care reply test
 """
-_OPENINGS = (*("it's", "it is", "that's", "sure", "yes", "okay", "my email is", "my email address is", "no"),)
+_OPENINGS = ("it's", "it is", "that's", "sure", "yes", "okay", "my email is", "my email address is", "no")
 _ASIDES = ("all one word", "one word", "that's one word", "no spaces", "all lower case", "no apostrophe")
 """Remarks of callers on how a part of an address is written."""
 _CLOSINGS = ("please", "thanks", "thank you", "that's it")

@@ -24,7 +24,9 @@ _RESTART = Backoff(base_s=1.0, max_s=30.0)
 _START_S = 120.0
 """Limit of the time in which a start computes nothing; a model of 1 GB from a cold disk takes about 10 s."""
 _LOOK_S = 5.0
+"""Time between two looks at what a start has computed."""
 _LONGEST_START_S = 900.0
+"""Limit of a start, whatever it computes."""
 _END_S = 2.0
 _CACHE_MIB = 1024
 """Bound of the prompts that llama.cpp keeps outside its context."""
@@ -101,9 +103,8 @@ class LlamaCppProcess:
         told = await self._answer(process, settings)
         if told is None:
             await self._end()
-            raise ServerError(
-                f"{self._settings.model}: llama.cpp did not start, and computed nothing for {_START_S:.0f} s"
-            )
+            limits = f"{_LONGEST_START_S:.0f} s, or computed nothing for {_START_S:.0f} s"
+            raise ServerError(f"{self._settings.model}: llama.cpp did not start within {limits}")
         if "url" not in told:
             await self._end()
             raise ServerError(f"{self._settings.model}: llama.cpp cannot start: {told['error']}")
@@ -119,7 +120,7 @@ class LlamaCppProcess:
     async def _answer(
         self, process: asyncio.subprocess.Process, settings: dict[str, Any]
     ) -> dict[str, str] | None:
-        """Return the answer to the settings; None if it does not come, though the process computes nothing.
+        """Return the answer to the settings; None if the process computes nothing, or for too long.
 
         On a crowded machine a start takes minutes: slow is not hung.
         """

@@ -83,12 +83,12 @@ SENTENCE_STARTS = frozenset(
         *("<thought>", "<thoughts>", "<reflection>", "<analysis>", "<scratchpad>"),
     )
 )
-"""Marks that are words within a sentence: "The <tool> element holds the name"."""
+"""Marks that are words within a sentence, unless a call follows: "The <tool> element holds the name"."""
 _WORDS = frozenset(f"{mark[0]}/{mark[1:]}" for mark in (*LINE_STARTS, *SENTENCE_STARTS))
 
 
-def is_word(mark: str, before: str, ends_sentence: bool) -> bool:
-    """Return True if a mark is a word. before: the last character. ends_sentence: a sentence has ended."""
+def may_be_word(mark: str, before: str, ends_sentence: bool) -> bool:
+    """Return True for marks that may be words. before: the last character. ends_sentence: one has ended."""
     mark = mark.lower()
     if mark in LINE_STARTS:
         return before not in ("", "\n")

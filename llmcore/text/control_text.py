@@ -21,9 +21,9 @@ from llmcore.text.control_marks import (
     SPECIAL_TOKEN_BEGINS,
     STARTED_IN_THOUGHT,
     TRIGGERS,
-    is_word,
+    may_be_word,
 )
-from llmcore.text.explained_calls import is_certain, is_explained
+from llmcore.text.explained_calls import begins_call, is_certain, is_explained
 from llmcore.text.known_calls import Found, Verdict
 from llmcore.text.open_regions import OpenRegion
 from llmcore.text.reply_calls import ReplyCalls
@@ -255,9 +255,13 @@ class ControlText:
             self._has_begun, self._pending = False, text[1:]
             return bool(self._pending)
         mark = MARK.match(text)
-        if mark and not self._is_word(mark[0]):
-            self._open_region(mark[0], text[mark.end() :])
-            return True
+        if mark:
+            is_word = self._is_word(mark[0], text[mark.end() :])
+            if is_word is None:
+                return False
+            if not is_word:
+                self._open_region(mark[0], text[mark.end() :])
+                return True
         if text.lower() in PREFIXES:
             return False
         if token := SPECIAL_TOKEN.match(text):
@@ -273,9 +277,15 @@ class ControlText:
         self._pending = text[1:]
         return bool(self._pending)
 
-    def _is_word(self, mark: str) -> bool:
+    def _is_word(self, mark: str, behind: str) -> bool | None:
+        """Return True if a mark is a word, None if that depends on more text behind it."""
         in_doubt = self.held_words is not None and mark.startswith("</")  # it may end a thought
-        return not in_doubt and is_word(mark, self._out.last, self._out.ends_sentence)
+        if in_doubt or not may_be_word(mark, self._out.last, self._out.ends_sentence):
+            return False
+        if REGIONS[mark.lower()].kind != "call":
+            return True
+        begins = begins_call(behind, self._names)
+        return None if begins is None else not begins
 
     def _open_region(self, mark: str, rest: str) -> None:
         """Enter the region that a mark opens."""

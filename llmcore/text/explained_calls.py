@@ -25,6 +25,18 @@ def is_certain(call: str, at_start: bool) -> bool:
     return call.startswith("```") or (at_start and _WITH_ARGUMENTS.match(call) is not None)
 
 
+def begins_call(behind: str, names: AbstractSet[str]) -> bool | None:
+    """Return True if a call begins behind a mark, None if more text is needed."""
+    text = behind.lstrip()
+    if not text or text[0] in "{[":
+        return bool(text) or None
+    name = find_name(text, names)
+    if isinstance(name, str):
+        return None if name == "open" else False
+    arguments = text[name[1] :].lstrip()
+    return arguments[0] in "({" if arguments else None
+
+
 def is_explained(behind: str, names: AbstractSet[str], ended: bool) -> bool | None:
     """Return True if the text behind a call continues its sentence, None if more text is needed.
 

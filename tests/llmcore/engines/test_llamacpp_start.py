@@ -19,6 +19,7 @@ while time.process_time() - began < 1.0:
 print(json.dumps({"url": "http://127.0.0.1:1"}), flush=True)
 sys.stdin.read()
 """
+COMPUTES_FOR_EVER = "while True:\n    pass\n"
 HANGS = "import sys\nsys.stdin.read()\n"
 
 
@@ -44,4 +45,13 @@ async def test_a_start_that_computes_is_waited_for(process: LlamaCppProcess) -> 
 @pytest.mark.parametrize("process", [HANGS], indirect=True)
 async def test_a_start_that_computes_nothing_is_given_up(process: LlamaCppProcess) -> None:
     with pytest.raises(ServerError, match="computed nothing"):
+        await process.start()
+
+
+@pytest.mark.parametrize("process", [COMPUTES_FOR_EVER], indirect=True)
+async def test_a_start_that_computes_without_end_is_given_up(
+    process: LlamaCppProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(llamacpp_process, "_LONGEST_START_S", 0.9)
+    with pytest.raises(ServerError, match="did not start within"):
         await process.start()

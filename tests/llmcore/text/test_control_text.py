@@ -141,6 +141,20 @@ def test_ordinary_replies_are_said_though_tools_have_the_names_of_their_words(te
         assert not any(part.calls for part in parts)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        '<tool>{"name": "weather", "arguments": {"city": "Rome"}}</tool>',
+        '<tools>[{"name": "weather", "arguments": {"city": "Rome"}}]</tools>',
+        '<execute>weather(city="Rome")</execute>',
+        '[TOOL] weather(city="Rome") [/TOOL]',
+    ],
+)
+def test_a_mark_within_a_sentence_is_no_word_if_a_call_follows(call: str) -> None:
+    for text in ([f"Let me check {call}"], list(f"Let me check {call}")):
+        assert read(text) == ("Let me check ", ROME, "")
+
+
 @pytest.mark.parametrize("behind", [" is", " i", "` gives", ", for", ") und"])
 @pytest.mark.parametrize("call", ['weather(city="Rome")', '{"weather": {"city": "Rome"}}'])
 def test_words_behind_a_call_in_its_sentence_explain_it_however_the_reply_is_cut(

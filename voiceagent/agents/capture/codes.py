@@ -19,7 +19,8 @@ _GROUP = re.compile(r"\b(?:(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z\d]+|[A-Z]{2,3})\b")
 class Code(Task[str]):
     """A code of letters and digits, in capitals and without signs between them: "BX7492".
 
-    lengths: possible numbers of characters; empty for any.
+    Args:
+        lengths: Possible numbers of characters; () for any.
     """
 
     lengths: tuple[int, ...] = ()
