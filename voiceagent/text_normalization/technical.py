@@ -114,7 +114,6 @@ RULES: tuple[Rule, ...] = (
 )
 """Rules for what begins with a letter or a figure."""
 SIGN_RULES: tuple[Rule, ...] = (
-    rule(r"(?<![^ ])/(?=(?!or\b|and\b)[a-z]\w*(?![\w/]))", lambda _, language: language.signs.get("/")),
     rule(r"(?<![\w/.<])~?(?:/[\w.-]*\w){2,12}(?![\w/])(?<=[A-Za-z\d])", _read_path),
 )
 """Rules for what begins with another sign."""
