@@ -39,8 +39,9 @@ _PARTS_OF_TIME = {
     "3/4": "three-quarter",
 }
 _PART_AFTER = re.compile(
-    r"(?:[ ]?(?:to|and|or|-|–)[ ]?\d{1,2}/\d{1,2})?[ ](?:of[ ](?:the|his|her|its|our|their|your|my|an?|all|each|those|these)\b"
-    r"(?![ ](?:year|month))|(?:way|turn|full|majority|cups?|inch(?:es)?|miles?|teaspoons?|tablespoons?|pounds?|liters?)\b)"
+    r"(?:[ ]?(?:to|and|or|-|–)[ ]?\d{1,2}/\d{1,2})?[ ](?:"
+    r"of[ ](?:the|his|her|its|our|their|your|my|an?|all|each|those|these)\b(?![ ](?:year|month))"
+    r"|(?:way|turn|full|majority|cups?|inch(?:es)?|miles?|teaspoons?|tablespoons?|pounds?|liters?)\b)"
 )
 """Text after "3/4" that makes it a part of something, not a date: "of the way", "to 1/2 cup"."""
 _WORK_AFTER = re.compile(
