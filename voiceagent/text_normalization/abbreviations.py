@@ -6,7 +6,7 @@ import re
 
 from voiceagent.text_normalization.languages import Language, both_cases
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
-from voiceagent.text_normalization.sentence_ends import NUMERAL, ends_after_abbreviation
+from voiceagent.text_normalization.sentence_ends import NUMERAL, answers_no, ends_after_abbreviation
 
 _STREETS = {
     "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Ln": "Lane", "Pkwy": "Parkway", "Ct": "Court",
@@ -33,7 +33,7 @@ def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
         rules.append(
             rule(
                 rf"(?:{pattern})\ ?(?=\d|(?-i:(?:{NUMERAL.pattern})\b))",
-                lambda match, _: numbered[match[0].strip().lower()],
+                _read_before_number,
                 flags=re.IGNORECASE,
             )
         )
@@ -47,6 +47,12 @@ def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
         )
     first = _SPANISH if language.code == "es" else ()
     return (*first, *rules, *{"en": _ENGLISH, "de": _GERMAN}.get(language.code, ()), *_INITIALS)
+
+
+def _read_before_number(match: re.Match[str], language: Language) -> str | None:
+    """Read "no. 5", "vol. II"; an answer before a letter is none: "She said no. X is wrong."."""
+    answer = not text_after(match, 1).isdigit() and answers_no(text_before(match, 24) + match[0])
+    return None if answer else language.before_numbers[match[0].strip().lower()]
 
 
 def _ending(match: re.Match[str], words: str, language: Language) -> str:
@@ -104,7 +110,11 @@ def _read_versus(match: re.Match[str], _: Language) -> str | None:
 _ENGLISH = (
     rule(r"(Dr|St)\b(\.?)", _read_doctor),
     rule(rf"({'|'.join(_STREETS)})\b(\.?)", _read_street),
-    rule(r"[Nn]o\.(?=[ ](?:is|was)\b)", lambda m, _: "number"),
+    rule(
+        r"no\.(?=[ ](?:is|was)\b)",
+        lambda m, _: None if answers_no(text_before(m, 24) + m[0]) else "number",
+        flags=re.IGNORECASE,
+    ),
     rule(r"pp(?=[ ]\d)", lambda m, _: "pages"),
     rule(r"([Mm]ax|[Mm]in)\.(?=[ ][a-z$£€])", lambda m, _: _LIMITS[m[0].lower()]),
     rule(r"vs\b", lambda m, _: "versus"),

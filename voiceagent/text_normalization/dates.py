@@ -38,6 +38,12 @@ _PARTS_OF_TIME = {
     "1/4": "quarter",
     "3/4": "three-quarter",
 }
+_PART_AFTER = re.compile(
+    r"(?:[ ]?(?:to|and|or|-|–)[ ]?\d{1,2}/\d{1,2})?[ ](?:"
+    r"of[ ](?:the|his|her|its|our|their|your|my|an?|all|each|those|these)\b(?![ ](?:year|month))"
+    r"|(?:way|turn|full|majority|cups?|inch(?:es)?|miles?|teaspoons?|tablespoons?|pounds?|liters?)\b)"
+)
+"""Text after "3/4" that makes it a part of something, not a date: "of the way", "to 1/2 cup"."""
 _WORK_AFTER = re.compile(
     r"[ ]time[ ](?:jobs?|posts?|positions?|roles?|contracts?|work|staff|employees?|hours|basis)\b"
 )
@@ -78,6 +84,8 @@ def _read_numeric_date(match: re.Match[str], language: Language) -> str | None:
 
 def _says_date(match: re.Match[str], language: Language) -> bool:
     """Return True if the text around "3/5" shows a date, not a fraction."""
+    if int(match["first"]) < int(match["second"]) and _PART_AFTER.match(text_after(match, 24)):
+        return False
     word = word_before(match)
     if text_after(match, 4) == " of ":  # "closes 3/4 of all deals"
         return False

@@ -8,6 +8,7 @@ from voiceagent.text_normalization.languages import Language
 from voiceagent.text_normalization.numbers import in_words
 from voiceagent.text_normalization.ordinals import german_ordinal
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
+from voiceagent.text_normalization.sentence_ends import answers_no
 
 _VALUES = {"L": 50, "X": 10, "V": 5, "I": 1}
 _NUMERAL = r"(?:(?:XL|L(?=[XVI])X{0,3}|X{1,3})(?:IX|IV|V?I{0,3})|IX|IV|VI{0,3}|I{1,3})"
@@ -18,7 +19,12 @@ _EARLIER = re.compile(
     rf"[ ](?P<numeral>{_NUMERAL})(?:[ ]?[-–—][ ]?|,?[ ](?:and|or|to|und|bis|oder|y|et|e|en)[ ]|,[ ])$"
 )
 """The numeral before this one: "Acts II–IV", "Chapters II and IV"."""
-_TITLED = re.compile(r"\b(?:Pope|King|Queen|Emperor|Empress|Tsar|Papst|König|Kaiser)[ ][A-Z]\w+[ ]$")
+_TITLED = re.compile(
+    r"\b(?:Pope|King|Queen|Emperor|Empress|Tsar|Papst|König|Kaiser)[ ]"
+    r"(?!(?:Street|St|Road|Avenue|Square|Lane|Size|Room|Suite|Bed)\b)[A-Z]\w+[ ]$"
+)
+_AFTER_ONE = re.compile(r"\W*$|[,;:)–-]|[ ](?:of|ist|war)\b")
+"""Text after an "I" behind a title that makes it a numeral, not the speaker."""
 
 
 def value_of(numeral: str) -> int:
@@ -39,18 +45,20 @@ def _numeral_words(match: re.Match[str], language: Language) -> str | None:
         letter = letter or len(earlier["numeral"]) == 1
     before = re.search(r"([^\W\d_]+\.?)[ ]$", preceding)
     word, number = (before[1] if before else ""), value_of(match["numeral"])
-    word = language.before_numbers.get(word.lower(), word)  # "vol. II"
+    abbreviated = word.lower() in language.before_numbers and not answers_no(preceding)
+    word = language.before_numbers[word.lower()] if abbreviated else word  # "vol. II"
     names = language.roman
-    following = re.match(r"[ ](\w+)", text_after(match, 16))
-    # "I" before a verb is the speaker: "at Burger King Menu I saw"
-    titled = _TITLED.search(preceding) and not (number == 1 and following and following[1].islower())
-    if word in names.rulers or titled:
+    titled = word not in names.rulers and _TITLED.search(preceding) is not None
+    if match["numeral"] == "I" and (abbreviated or (titled and not _AFTER_ONE.match(text_after(match, 16)))):
+        return None  # "I like art. I paint", "the King David I saw"
+    if titled or word in names.rulers:
         return _ruler_words(word, number, language)
+    following = re.match(r"[ ](\w+)", text_after(match, 16))
     if (following and following[1] in names.ordered) or match["mark"]:
         return _century_words(number, following[1] if following else "", text_before(match), language)
     if number > _FEW and match["numeral"] in ("XL", "LX"):
         return None
-    named = not letter and word[:1].isupper() and number <= _FEW
+    named = not letter and (abbreviated or word[:1].isupper()) and number <= _FEW
     if named or word.lower() in names.counted or word.lower().removesuffix("s") in names.counted:
         return in_words(number, language)
     return None

@@ -58,6 +58,10 @@ _OPENERS = {
 _INITIALS = re.compile(r"(?:[A-Z]\.){2,}$")
 NUMERAL = re.compile(r"[IVX]{2,5}|[VX]")
 """A Roman numeral that is no word."""
+_ANSWER_NO = re.compile(
+    r"(?:^|[.!?]\s+|\b(?:is|was|be|says?|said|answer|answered|yes|word|means?|just)\s+)no\.\s*$",
+    re.IGNORECASE,
+)
 _HALF_DAY = re.compile(r"(?:^|[\s\d])[ap]\.(?:\s?m\.)?$", re.IGNORECASE)
 _SHORT_STREETS = r"(?:St|Ave|Blvd|Rd|Ln|Pkwy|Hwy|Ct|Pl|Sq|Dr)\.$"
 _STREET = re.compile(rf"[A-Z][\w'’]*\s+{_SHORT_STREETS}|\dth\s+(?:St|Ave)\.$")
@@ -74,6 +78,11 @@ GLUED = re.compile(
     r"|(?<=[^\W_])[.!?]+[*_\"”»)]{1,3}(?=[A-ZÀ-Þ])"
 )
 """End of a sentence with no space before the next one: "Great!Your", "booked.See"."""
+
+
+def answers_no(text: str) -> bool:
+    """Return True if the "no." at a text's end is the answer, not the abbreviation of "number"."""
+    return _ANSWER_NO.search(text) is not None
 
 
 def judge_full_stop(sentence: str, following: str, complete: bool, language: Language) -> Verdict:

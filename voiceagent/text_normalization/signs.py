@@ -199,6 +199,7 @@ RULES: tuple[Rule, ...] = (
     *(rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w@-]|\.\w))", _read_alternatives, code) for code in _ALTERNATIVES),
     rule(r"[ ]?/[ ]?(?P<unit>mo|yr|hr|wk|min|sec)\.(?=[ ][a-z\d])", _read_slash, "en"),
     *(rule(r"[ ]?/[ ]?(?P<unit>[^\W\d_]+)", _read_slash, code) for code in _PER),
+    rule(r"(?<![^ ])/(?=(?!or\b|and\b)[a-z]\w*(?![\w/]))", lambda _, language: language.signs.get("/")),
     rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w/@-]|\.\w))", _read_pair),
     rule(r"(?<=[\d ])/(?=[ ]?\d)", _read_division),
     rule(r"(?<=[ ])(?:[/›]|>(?![ ]-?\d[\d.,]*(?!\w)))(?=[ ][\w\"'*`-])", _read_pause),

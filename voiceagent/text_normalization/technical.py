@@ -92,13 +92,6 @@ def _read_fiscal_year(match: re.Match[str], language: Language) -> str:
     return f"fiscal year {year_words(int(year), language) if len(year) > 2 else number_words(year, language)}"
 
 
-def _read_switch(match: re.Match[str], language: Language) -> str | None:
-    """Read the sign of "type /help", but not of "$50 /month" and "10 km /h"."""
-    if re.search(r"\d\W*(?:[^\W\d_]{1,3}[ ])?$", text_before(match, 16)):
-        return None
-    return language.signs.get("/")
-
-
 RULES: tuple[Rule, ...] = (
     rule(r"FY[ ]?((?:20)?\d\d)(?!\w)", _read_fiscal_year, "en"),
     rule(r"[A-Za-z]:\\(?:[\w.-]+\\){0,12}[\w.-]*\w", _read_path),
@@ -121,7 +114,6 @@ RULES: tuple[Rule, ...] = (
 )
 """Rules for what begins with a letter or a figure."""
 SIGN_RULES: tuple[Rule, ...] = (
-    rule(r"(?<![^ ])/(?=(?!or\b|and\b)[a-z]\w*(?![\w/]))", _read_switch),
     rule(r"(?<![\w/.<])~?(?:/[\w.-]*\w){2,12}(?![\w/])(?<=[A-Za-z\d])", _read_path),
 )
 """Rules for what begins with another sign."""

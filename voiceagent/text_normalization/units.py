@@ -23,7 +23,7 @@ _NO_NOUNS = word_set(
     "between behind beside around along into over under within without inside outside when while because "
     "since until after before last this next now then here there today tonight tomorrow yesterday the a "
     "an i it we you he she they which that is are was were be has have had can will would should may must "
-    "expected"
+    "expected early late ago once twice daily please"
 )
 """Words after an inch mark that it does not describe: in "a new 27" monitor" the word after it is a noun."""
 _BY_BEFORE = re.compile(r"\d['’′\"″]?[ ]?(?:x|×|by)[ ]$")

@@ -43,12 +43,22 @@ class ConfigError(Exception):
     """The configuration is invalid. The message is one line with file, key, value and allowed values."""
 
 
+_WORDS = {
+    "Input should be a valid array": "allowed: a list",
+    "Input should be ": "allowed: ",
+    "String should match pattern ": "allowed: a string of the pattern ",
+}
+"""Pydantic's words, and ours."""
+
+
 def config_error(source: Path, key: str, value: object, message: str) -> ConfigError:
     """Return the error of one key of the file `source`, in one line.
 
     key: "" for the file as a whole. message: also pydantic's, which begin otherwise than ours.
     """
-    message = " ".join(message.split()).replace("Input should be ", "allowed: ", 1)
+    message = " ".join(message.split())
+    for theirs, ours in _WORDS.items():
+        message = message.replace(theirs, ours, 1)
     if not key:
         return ConfigError(f"{source}: {message}")
     shown = str(value).lower() if isinstance(value, bool) else repr(value)  # as TOML writes it

@@ -82,6 +82,11 @@ def test_a_missing_engine_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        ('[telephony]\nopen = "twilio"', "telephony.open = 'twilio': allowed: a list"),
+        (
+            '[agent]\nlanguage = "klingon"',
+            "agent.language = 'klingon': allowed: a string of the pattern '^[a-z]{2,3}$'",
+        ),
         ('[server]\nport = "8080"', "server.port = '8080': allowed: a valid integer"),
         ("[server]\nport = 8080.0", "server.port = 8080.0: allowed: a valid integer"),
         ("[server]\nport = 70000", "server.port = 70000: allowed: less than or equal to 65535"),

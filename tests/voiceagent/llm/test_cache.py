@@ -45,7 +45,7 @@ def test_without_the_table_there_is_no_cache(tmp_path):
             "[semantic_cache]\ncacheable = []",
             "semantic_cache.cacheable = []: Tuple should have at least 1 item",
         ),
-        (f'{CACHE}url = "http://x"', "semantic_cache.url = 'http://x': String should match pattern"),
+        (f'{CACHE}url = "http://x"', "semantic_cache.url = 'http://x': allowed: a string of the pattern"),
         (f'{CACHE}url = "redis://x:port/0"', "semantic_cache.url = 'redis://x:port/0': "),
         (
             f"{CACHE}tresh = 1",

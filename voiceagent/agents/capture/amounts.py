@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar
 
+from voiceagent.agents.capture.self_repairs import parse_meant
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.text_normalization.spoken_digits import number_at
 
@@ -88,7 +89,13 @@ class Amount(Task[Decimal]):
 
 
 def find_amount(text: str, language: str) -> Decimal | None:
-    """Return the last amount in a text, None if there is none. language: an ISO 639 code."""
+    """Return the last amount in a text, corrected as the caller did, None if there is none. language: an ISO
+    639 code.
+    """
+    return parse_meant(text, language, lambda part: _amount_in(part, language))
+
+
+def _amount_in(text: str, language: str) -> Decimal | None:
     plain = text.lower().replace("-", " ")
     if language == "en":
         for phrase, other in _REWRITTEN:
@@ -143,10 +150,18 @@ def _amount_at(tokens: Sequence[str], at: int, language: str) -> tuple[Decimal |
 def _cents_at(tokens: Sequence[str], at: int, whole: Decimal, language: str) -> tuple[Decimal, int] | None:
     """Return the cents of "twelve ninety nine" and "three pounds fifty", and their tokens; None without."""
     named = int(at < len(tokens) and tokens[at] in _CURRENCIES)
-    cents, used = _figures(tokens, at + named, language)
+    oh = int(language == "en" and not named and tokens[at : at + 1] == ["oh"])
+    cents, used = _figures(tokens, at + named + oh, language)
+    named += oh
     is_whole = whole == int(whole) and whole < 1_000
     ends = at + named + used == len(tokens) or tokens[at + named + used] in _CURRENCIES
-    if not used or not ends or not 10 <= cents < 100 or not is_whole or (language != "en" and not named):
+    if (
+        not used
+        or not ends
+        or not (1 if oh else 10) <= cents < (10 if oh else 100)
+        or not is_whole
+        or (language != "en" and not named)
+    ):
         return None
     return cents / 100, named + used
 

@@ -9,6 +9,7 @@ from datetime import date, datetime, time, timedelta
 from typing import ClassVar
 
 from voiceagent.agents.capture.relative_dates import next_weekday, ordinals, past_day, relative_day
+from voiceagent.agents.capture.self_repairs import parse_meant
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.agents.capture.times_of_day import find_time, spoken_time, with_colons
 from voiceagent.text_normalization.spoken_digits import number_at
@@ -139,7 +140,13 @@ def _drafted(draft: str) -> tuple[date | None, time | None]:
 
 
 def find_date(text: str, now: Circumstances, past: bool = False) -> date | None:
-    """Return the day that a text names, None if there is none. past: a birthday or the like."""
+    """Return the day that a text names, corrected as the caller did, None if there is none. past: a birthday
+    or the like.
+    """
+    return parse_meant(text, now.language, lambda part: _date_in(part, now, past))
+
+
+def _date_in(text: str, now: Circumstances, past: bool) -> date | None:
     lower = with_colons(text.lower(), now.language)
     tokens = _TOKEN.findall(re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", lower))
     today = now.now.date()
@@ -202,12 +209,8 @@ def _in_month(tokens: Sequence[str], at: int, month: int, today: date | None, la
     """Return the day of a month that is named at an index, with its year after it if it has one. today: None
     for a day in the past, which has a year, also one of two digits.
     """
-    before = _day_number(tokens, max(0, at - 2), at, language) or _day_number(
-        tokens, max(0, at - 3), at, language
-    )
+    before = _day_number(tokens[:at], language)
     after, used = _ordinal_at(tokens, at + 1, language)
-    if before and not (1 <= before <= 31):
-        before = 0
     day = before or after
     if not day:
         return None
@@ -219,12 +222,14 @@ def _in_month(tokens: Sequence[str], at: int, month: int, today: date | None, la
     return _day(1900 + int(figures), month, day) if len(figures) == 2 and figures >= "30" else None
 
 
-def _day_number(tokens: Sequence[str], begin: int, end: int, language: str) -> int:
-    """Return the ordinal or number that ends before an index, 0 without one: "the twenty first of"."""
-    for at in range(begin, end):
+def _day_number(tokens: Sequence[str], language: str) -> int:
+    """Return the day at the end of the tokens before a month, 0 without one: "the twenty first of"."""
+    at = 0
+    while at < len(tokens):
         number, used = _ordinal_at(tokens, at, language)
-        if number and at + used >= end - 1:
+        if number and at + used >= len(tokens) - 1:
             return number
+        at += max(used, number_at(tokens, at, language)[1])  # past all of "eighty five"
     return 0
 
 
@@ -262,10 +267,15 @@ def _year(tokens: Sequence[str], at: int, language: str) -> int:
 def _weekday(tokens: Sequence[str], today: date, language: str) -> date | None:
     """Return the next day of the week that is named; today counts as a week later."""
     names = _DAYS.get(language, _DAYS["en"])
-    for token in tokens:
-        if token in names:
+    for at, token in enumerate(tokens):
+        if token in names and not _is_last(tokens, at):
             return next_weekday(names.index(token), today)
     return None
+
+
+def _is_last(tokens: Sequence[str], at: int) -> bool:
+    """Return True if a weekday is in the past: "last Friday", "el viernes pasado"."""
+    return tokens[max(0, at - 1)] in ("last", "letzten", "letzter") or tokens[at + 1 : at + 2] == ["pasado"]
 
 
 def _next(month: int, day: int, today: date) -> date | None:

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import re
 
-_LETTER = r"(?P<letters>[a-z](?:[\s.-]{1,3}[a-z]\b)?)(?:['’]?s)?\b\.?"
+_LETTER = r"(?P<letters>(?:ph|ch|ck|th|sh|ie|ey|ei)\b|[a-z](?:[\s.-]{1,3}[a-z]\b)?)(?:['’]?s)?\b\.?"
 _WITH = re.compile(
-    r"\bwith[\s,]+(?P<count>an?|one|just one|only one|a single|two|2|1|a double|double)[\s-]+"
+    r"\bwith(?P<without>out)?[\s,]+"
+    r"(?P<count>an?|one|just one|only one|a single|two|2|1|a double|double)[\s-]+"
     rf"(?!space\b){_LETTER}"
     r"(?!\s+(?:for|as in|like)\b)",
     re.I,
@@ -56,7 +57,8 @@ def with_remarks(text: str, language: str) -> str:
         if word is None:
             done += text[: found.end()]
         else:
-            changed = respelled(word[0].lower(), letters, found["count"].lower())
+            count = "no" if found["without"] else found["count"].lower()
+            changed = respelled(word[0].lower(), letters, count)
             done += f"{before[: word.start()]}{changed or word[0]}"
         text = text[found.end() :]
     return done + text
@@ -65,8 +67,10 @@ def with_remarks(text: str, language: str) -> str:
 def respelled(word: str, letters: str, count: str) -> str | None:
     """Return a word as a remark on its letters says it is spelled, None if the remark fits no letter.
 
-    letters: one or two. count: "a", "one", "two" and the like.
+    letters: one or two. count: "no", "a", "one", "two" and the like.
     """
+    if count == "no":
+        return word if letters not in word else _replaced_once(word, letters, "")
     if count in ("two", "2", "double", "a double"):
         return word if 2 * letters in word else _replaced_once(word, letters, 2 * letters)
     if "one" in count or "single" in count or count == "1":
@@ -79,6 +83,8 @@ def respelled(word: str, letters: str, count: str) -> str | None:
         return f"{word[:-2]}en"  # "Andersen"
     if letters in word:
         return word
+    if letters == "h" and word[-1] not in "aeiou":
+        return "john" if word == "jon" else _replaced_once(word, "t", "th")  # "Thomas"
     if any({letters, word[0]} == alike for alike in _ALIKE_FIRST):
         return letters + word[1:]
     ending, new = _ENDINGS.get(letters, (None, ""))
@@ -114,7 +120,8 @@ def correct_remarked(value: str, text: str) -> str | None:
         return corrected
     letters = re.sub(r"[^a-z]", "", found["letters"].lower())
     words = value.split(" ")
-    changed = [respelled(word, letters, found["count"].lower()) or word for word in words]
+    count = "no" if found["without"] else found["count"].lower()
+    changed = [respelled(word, letters, count) or word for word in words]
     different = [at for at, word in enumerate(words) if changed[at] != word]
     return " ".join(changed) if len(different) == 1 else None
 

@@ -21,11 +21,11 @@ _MAX_DAYS = 36_500
 class RelativeWords:
     """Patterns of a language, of texts in lower case with figures; an ordinal is "#3".
 
-    days: the weekdays, Monday first; DAY stands for them. ahead: "in 2 weeks". ago: "2 days ago". units: days
-    of a unit; 0 for a month, -1 for a year. after: "a week on Tuesday". week_of: "Friday of next week".
-    after_next: "the Friday after next". feasts: day and month of each. month_day: "the #3 of next month".
-    next_month: the words there for the next month. month_end: "the last day of this month". nearest: "the
-    #15", alone.
+    days: the weekdays, Monday first; DAY stands for them. ahead: "in 2 weeks". ago: "2 days ago". units:
+    days of a unit; 0 for a month, -1 for a year. after: "a week on Tuesday". week_of: "Friday of next
+    week"; later: "of the week after next". after_next: "the Friday after next". feasts: day and month of
+    each. month_day: "the #3 of next month". next_month: the words there for the next month. month_end: "the
+    last day of this month". nearest: "the #15", alone.
     """
 
     days: tuple[str, ...]
@@ -70,7 +70,12 @@ _WORDS = {
             r"\b(?P<day>DAY) (?P<unit>week|fortnight)\b",
             rf"\b(?P<day>DAY) in {_COUNT} (?P<unit>week)s?\b",
         ),
-        (r"\bnext week (?:on )?(?P<day>DAY)\b", r"\b(?P<day>DAY) (?:of )?next week\b"),
+        (
+            r"\b(?P<later>week after next) (?:on )?(?P<day>DAY)\b",
+            r"\b(?P<day>DAY) (?:of |in )?the (?P<later>week after next)\b",
+            r"\bnext week (?:on )?(?P<day>DAY)\b",
+            r"\b(?P<day>DAY) (?:of )?next week\b",
+        ),
         r"\b(?P<day>DAY) after next\b",
         {
             "christmas eve": (24, 12), "boxing day": (26, 12), "christmas": (25, 12),
@@ -205,7 +210,8 @@ def _in_week(text: str, today: date, words: RelativeWords) -> date | None:
     found = next((one for pattern in words.week_of if (one := _search(pattern, text, words))), None)
     if found is None:
         return None
-    return today + timedelta(days=7 - today.weekday() + words.days.index(found["day"]))
+    weeks = 2 if found.groupdict().get("later") else 1
+    return today + timedelta(days=7 * weeks - today.weekday() + words.days.index(found["day"]))
 
 
 def _ahead(text: str, today: date, words: RelativeWords) -> date | None:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
+from typing import TypeVar
 
 from voiceagent.agents.capture.languages import capture_language
 
+T = TypeVar("T")
+
 _MIN_RETRACED = 0.5
 """Minimum similarity of what a caller says again and what it replaces."""
+_NO = {
+    "en": re.compile(
+        r"\b(?:no|nope|sorry|i mean|i meant|wait|or rather)\b(?! (?:later|earlier|more|less)\b)", re.I
+    ),
+    "de": re.compile(r"\b(?:nein|nee|entschuldigung|ich meine|quatsch)\b", re.I),
+    "es": re.compile(r"\b(?:no|perdón|quiero decir|mejor dicho)\b", re.I),
+}
+"""Words between what a caller said by mistake and the day, time or amount that replaces it."""
+_DENIED = re.compile(r"\b(?:not|nicht)\s+[^,.;]+?(?:[,.;]|\b(?:but|sondern)\b|$)", re.I)
+"""A value that is not meant: "not Monday, Tuesday", "Tuesday, not Monday"."""
 _PIECE = re.compile(r"[^ ._+-]+|[ ._+-]")
 
 
@@ -27,6 +40,15 @@ def split_at_repair(text: str, language: str) -> tuple[str, str]:
     if not re.search(r"\w", after):  # an apology at the end
         return "", before
     return (before, after.lstrip(" ,.;")) if re.search(r"\w", before) else ("", text)
+
+
+def parse_meant(text: str, language: str, parse: Callable[[str], T | None]) -> T | None:
+    """Return what `parse` finds in the part of a text that the caller meant: behind "no", else before it; not
+    behind "not". None if it finds nothing.
+    """
+    parts = [part for part in reversed(_NO.get(language, _NO["en"]).split(text)) if part]
+    candidates = [*(_DENIED.sub(" ", part) for part in parts), *parts, text]
+    return next((found for part in candidates if (found := parse(part)) is not None), None)
 
 
 def repaired_text(before: str, after: str) -> str:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from datetime import time
 
+from voiceagent.agents.capture.self_repairs import parse_meant
 from voiceagent.agents.capture.task import Circumstances
+from voiceagent.text_normalization.languages import word_set
 from voiceagent.text_normalization.spoken_digits import number_at
 
 _NOON = {
@@ -34,12 +36,23 @@ _FOUR_DIGITS = re.compile(
     r"(?P<before>^\W*|\b(?:at|by|until|till|around|about|after|before|um|gegen|las)\s+)?(?<![\d./-])"
     r"(?P<hour>[01]\d|2[0-4])(?P<minute>[0-5]\d)\b(?=(?P<named>\s*(?:hours|uhr|horas)\b)|\W*$)"
 )
+_AROUND_HOUR = word_set(
+    "please maybe perhaps yes yeah ok okay well um uh er so say let lets s then sharp exactly is good fine "
+    "great works perfect i d m like guess think make it thanks thank you would be for me if possible on "
+    "today tomorrow monday tuesday wednesday thursday friday saturday sunday bitte vielleicht ja gut "
+    "passt por favor"
+)
+"""Words beside which a bare number is still an hour: "nine please", "Friday nine"."""
 _FIRST_HOUR = 7
 """Without "am" or "pm", an hour before this one is in the afternoon."""
 
 
 def find_time(text: str, now: Circumstances) -> time | None:
-    """Return the time of day that a text names, None if there is none."""
+    """Return the time of day that a text names, corrected as the caller did, None if there is none."""
+    return parse_meant(text, now.language, lambda part: _time_in(part, now))
+
+
+def _time_in(text: str, now: Circumstances) -> time | None:
     if (found := _german_quarter(text, now) if now.language == "de" else None) is not None:
         return found
     tokens = _tokens(text, now.language)
@@ -131,7 +144,7 @@ def _time_at(tokens: Sequence[str], at: int, language: str) -> time | None:
         named
         or closing in ("am", "pm", "hours", "uhr")
         or _is_part_of_day(tokens, at + used)
-        or len(tokens) <= used + more
+        or sum(token not in _AROUND_HOUR for token in tokens) <= used + more
     ):
         return None
     return _clock(int(figures), minutes, tokens)

@@ -200,6 +200,11 @@ def test_an_email_address_is_corrected_in_part(address: str, text: str, correcte
     ("text", "name"),
     [
         ("My name is Siobhan S-I-O-B-H-A-N.", "Siobhan"),
+        ("Sara without an H", "Sara"),
+        ("Sarah without an H", "Sara"),
+        ("Stefan with a PH", "Stephan"),
+        ("Jon with an H", "John"),
+        ("Tomas with an H", "Thomas"),
         ("Shudon S-i-o-b-h-a-n", "Siobhan"),
         ("S M I T H", "Smith"),
         ("John Smith, S M Y T H", "John Smyth"),
@@ -369,6 +374,11 @@ def test_a_card_with_a_wrong_digit_is_refused() -> None:
     ("text", "amount"),
     [
         ("twenty five dollars and fifty cents", "25.5"),
+        ("not three hundred, four hundred", "400"),
+        ("four hundred, not three hundred", "400"),
+        ("three hundred, no, two hundred", "200"),
+        ("no more than fifty", "50"),
+        ("three oh five", "3.05"),
         ("$25.50", "25.50"),
         ("one thousand two hundred and five", "1205"),
         ("1,200 dollars", "1200"),
@@ -412,6 +422,16 @@ def test_an_amount_out_of_bounds_is_refused() -> None:
     ("text", "day"),
     [
         ("tomorrow", date(2026, 11, 29)),
+        ("Monday, no, Tuesday.", date(2026, 12, 1)),
+        ("Monday, sorry, I mean Tuesday.", date(2026, 12, 1)),
+        ("Not Monday, Tuesday.", date(2026, 12, 1)),
+        ("Tuesday, not Monday.", date(2026, 12, 1)),
+        ("Tuesday, no problem.", date(2026, 12, 1)),
+        ("Not before Friday.", date(2026, 12, 4)),
+        ("last Friday", None),
+        ("Tuesday the week after next", date(2026, 12, 8)),
+        ("twenty fifth of December", date(2026, 12, 25)),
+        ("nineteen eighty five, March third", date(2027, 3, 3)),
         ("the day after tomorrow", date(2026, 11, 30)),
         ("next Friday", date(2026, 12, 4)),
         ("on Saturday", date(2026, 12, 5)),
@@ -473,6 +493,12 @@ def test_a_birthday_without_a_year_is_asked_for_it() -> None:
     ("text", "clock"),
     [
         ("at three", time(15)),
+        ("at three, no, at four", time(16)),
+        ("not at three, at four", time(16)),
+        ("nine please", time(9)),
+        ("let's say nine thirty", time(9, 30)),
+        ("9 sharp", time(9)),
+        ("two people", None),
         ("3 pm", time(15)),
         ("3 p.m.", time(15)),
         ("at half past nine in the morning", time(9, 30)),
@@ -510,6 +536,9 @@ def test_day_and_time_may_come_apart_and_change_apart() -> None:
     assert (first.value, first.prompt) == (None, "At what time?")
     assert task.hear("at three", first.draft, NOW).value == datetime(2026, 12, 4, 15)
     assert task.hear("tomorrow at half past nine", "", NOW).value == datetime(2026, 11, 29, 9, 30)
+    assert task.hear("Monday at three, no, at four", "", NOW).value == datetime(2026, 11, 30, 16)
+    assert task.hear("Friday, not before 5", "", NOW).value == datetime(2026, 12, 4, 17)
+    assert task.hear("Friday nine", "", NOW).value == datetime(2026, 12, 4, 9)
     corrected = task.correct(datetime(2026, 12, 4, 15), "at four", NOW)
     assert corrected == datetime(2026, 12, 4, 16)
     assert task.read_back(datetime(2026, 12, 4, 15), NOW, careful=False) == "Friday, December 4, 3:00 PM"
