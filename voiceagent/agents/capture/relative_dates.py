@@ -23,9 +23,9 @@ class RelativeWords:
 
     days: the weekdays, Monday first; DAY stands for them. ahead: "in 2 weeks". ago: "2 days ago". units:
     days of a unit; 0 for a month, -1 for a year. after: "a week on Tuesday". week_of: "Friday of next
-    week"; later: "of the week after next". after_next: "the Friday after next". feasts: day and month of
-    each. month_day: "the #3 of next month". next_month: the words there for the next month. month_end: "the
-    last day of this month". nearest: "the #15", alone.
+    week". after_next: "the Friday after next". feasts: day and month of each. month_day: "the #3 of next
+    month". next_month: the words there for the next month. month_end: "the last day of this month".
+    nearest: "the #15", alone.
     """
 
     days: tuple[str, ...]
