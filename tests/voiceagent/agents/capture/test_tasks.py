@@ -195,6 +195,8 @@ def test_an_email_address_is_found_in_other_languages(now: Circumstances, text: 
         ("john_smith@gmail.com", "it's a dot, not an underscore", "john.smith@gmail.com"),
         ("john.smith@gmail.com", "without the dot", "johnsmith@gmail.com"),
         ("bob@gmail.com", "bob forty two", "bob42@gmail.com"),
+        ("dying.murphy@gmail.com", "it's D I A N E", "diane.murphy@gmail.com"),  # a piece, not a part of one
+        ("johnatan.lee@gmail.com", "T H A N", "johnathan.lee@gmail.com"),
         ("sophia@gmail.com", "it's S. Oh, F. I. A.", "sofia@gmail.com"),
         ("jan@harvor.com", "B as in boy", "jan@harbor.com"),
         ("dan@brightpath.org", "B as in boy", "ban@brightpath.org"),  # P is as like, but the name is likelier
