@@ -307,7 +307,11 @@ class EmailGrammars:
         return self._ending_in_domain([local], spelled, letters, heard)
 
     def _ending_in_domain(
-        self, before: list[Part], spelled: list[list[int]], letters: list[tuple[int]], heard: str
+        self,
+        before: Sequence[Part],
+        spelled: Sequence[Sequence[int]],
+        letters: Sequence[Sequence[int]],
+        heard: str,
     ) -> Grammar:
         """Return the grammar of these parts and a domain.
 
