@@ -16,7 +16,7 @@ SAMPLE_RATE_HZ = 16_000
 """Sample rate of every recognizer's input; transports resample."""
 
 
-Spelling = Literal["", "letters", "name", "code", "email", "spelled email"]
+Spelling = Literal["", "letters", "name", "code", "email", "spelled email", "domain"]
 """Kind of answer that a caller was asked for: letters and digits, a name's letters, an e-mail address, one to
 be spelled, or none.
 """

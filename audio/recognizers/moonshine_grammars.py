@@ -54,28 +54,21 @@ _PROVIDERS = (
     *("example", "sky", "iCloud", "i cloud", "g mail", "hot mail", "g m x", "a o l"),
 )
 """Names of domains that callers say as words."""
+_COUNTRIES = """
+at au be br ca ch cn cz de dk es eu fi fr gr hu ie in it jp kr mx nl no nz pl pt ro ru se uk us za
+"""
+"""Domains of countries from which callers often are."""
+_SECOND_LEVEL = (
+    *("co dot uk", "ac dot uk", "gov dot uk", "org dot uk", "com dot au", "com dot br", "com dot mx"),
+    *("co dot nz", "co dot za", "co dot in", "co dot jp"),
+)
 _ENDINGS = (
-    *(
-        "com",
-        "org",
-        "net",
-        "edu",
-        "gov",
-        "co",
-        "uk",
-        "us",
-        "de",
-        "io",
-        "ai",
-        "eu",
-        "fr",
-        "es",
-        "it",
-        "ca",
-        "au",
-    ),
-    *("ch", "at", "nl", "ie", "me", "info", "biz", "dev", "app", "co dot uk", "com dot au"),
-    *("d e", "u k", "u s", "i o", "e u", "a i", "c a", "co dot u k"),
+    *("com", "org", "net", "edu", "gov", "co", "io", "ai", "me", "info", "biz", "dev", "app", "i o", "a i"),
+    *_COUNTRIES.split(),
+    *(" ".join(country) for country in _COUNTRIES.split()),
+    *_SECOND_LEVEL,
+    *(f"{ending[:-2]}{' '.join(ending[-2:])}" for ending in _SECOND_LEVEL),
+    *("a c dot uk", "a c dot u k"),
 )
 _LOCAL_SIGNS = ("dot", "dash", "hyphen", "underscore", "plus")
 _DOMAIN_SIGNS = ("dash", "hyphen")
@@ -86,6 +79,7 @@ post web shop home news jobs marketing reception customer care reply test
 _OPENINGS = ("it's", "it is", "that's", "sure", "yes", "okay", "my email is", "my email address is", "no")
 _ASIDES = ("all one word", "one word", "that's one word", "no spaces", "all lower case", "no apostrophe")
 """Remarks of callers on how a part of an address is written."""
+_DOMAIN_OPENINGS = ("no", "it's", "it is", "that's", "sure", "okay")
 _CLOSINGS = ("please", "thanks", "thank you", "that's it")
 _NO_PARTS = """
 at not come and or then the an of in is it to for from with that this they you your he she we no have had has
@@ -106,8 +100,11 @@ _ENDS_IN_DOMAIN = re.compile(
     rf"\w(?:\W+dot\W+|\.)(?:{'|'.join(one.replace(' ', '[ .,-]*') for one in _ENDINGS)})\W*$", re.I
 )
 """Pattern of a free transcript that ends in a domain: "No, at willow.org", "No, at G. mail dot com"."""
+_AT_FIRST = re.compile(r"\W*(?:no\W+)?at\b.*(?:\bdot\b|\w\.\w)", re.I)
 _NEAR_EXAMPLE = 0.8
 """Minimum similarity of a word and the word of the alphabet that it probably is."""
+_MISHEARD_EXAMPLE = 0.7
+"""The same where most words are of the alphabet: "Sulu"."""
 _NEAR_PROVIDER = 0.6
 """Minimum similarity of a word and the provider that it probably is."""
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "last")
@@ -135,6 +132,10 @@ _LETTERS = (
 _NAME_SIGNS = ("dash", "hyphen", "apostrophe", "space")
 _MAX_NAME_WORDS = 4
 """Words of a name that is said; more may be misheard letters."""
+_SPELLED_RUN = re.compile(r"(?:\b[a-z0-9]\b[\s.,-]*){12,}")
+_SPELLED_TWICE = re.compile(r"(.{4,5})\1{2}|(.{6,})\2")
+"""Pattern of letters that were said once, and repeat: "h-a-n-f-o-n-o-v-a-n-f-o-n-o-v-a"."""
+_EQUAL_DIGITS = re.compile(rf"\b(\d|{'|'.join(NUMBERS)})\b(?:[\s.,-]+\1\b){{4}}|(\d)\2{{4}}", re.I)
 _REPEATED = re.compile(r"([a-z])\1{4}|([a-z]{2})\2{3}|([a-z]{3})\3{3}")
 _SEPARATORS = (",", ".", "-", "?", "!")
 _LIKELY, LIKELY_A_TOKEN = 3.7, 0.75
@@ -193,6 +194,11 @@ def may_correct(text: str) -> bool:
     return _REFUSED.match(text) is not None
 
 
+def begins_with_domain(text: str) -> bool:
+    """Return True if a free transcript begins with "at" and has a "dot": "No, at H. R. D. dot con view"."""
+    return _AT_FIRST.match(text) is not None
+
+
 def names_domain(text: str) -> bool:
     """Return True if a free transcript ends in a domain."""
     return _ENDS_IN_DOMAIN.search(text) is not None
@@ -228,7 +234,15 @@ def is_name_in_words(text: str) -> bool:
 
 def runs_away(text: str) -> bool:
     """Return True if a transcript repeats letters as a search does that is lost: "t-a-t-a-t-a-t-a"."""
-    return _REPEATED.search(re.sub(r"[^a-z0-9]", "", text.lower())) is not None
+    lower = text.lower()
+    spelled = (re.sub(r"[^a-z0-9]", "", run) for run in _SPELLED_RUN.findall(lower))
+    twice = any(_SPELLED_TWICE.search(letters) for letters in spelled)
+    return twice or _REPEATED.search(re.sub(r"[^a-z0-9]", "", lower)) is not None
+
+
+def may_run_away(text: str) -> bool:
+    """Return True if a transcript runs away, or has so many equal digits that a search may lose count."""
+    return runs_away(text) or _EQUAL_DIGITS.search(text) is not None
 
 
 def spells_by_words(text: str) -> bool:
@@ -260,6 +274,7 @@ class EmailGrammars:
         self._at = [*self._forms(("at",)), *self._signs("@")]
         of_agent = (word.lower() for word in words)
         self._domain = self._forms((*_PROVIDERS, *_DOMAIN_SIGNS, *_ASIDES, *NUMBERS, *of_agent))
+        self._domain_openings = self._forms(_DOMAIN_OPENINGS)
         self._ending = Part(
             self._forms((*_ENDINGS, *_CLOSINGS)),
             [tokens_of(one, self._numbers, inside=True) for one in _ENDINGS],
@@ -275,18 +290,41 @@ class EmailGrammars:
         """Return the grammar of addresses that are spelled by words of the alphabet."""
         return self._held(Part(self._alphabet, (), self._at), heard)
 
+    def domain(self, heard: str) -> Grammar:
+        """Return the grammar of a domain alone, said or spelled, with or without an "at" before it. If it is
+        spelled by words of the alphabet, it has no single letters but in its ending.
+        """
+        by_words = spells_by_words(heard)
+        spelled = [*(self._alphabet if by_words else self._spelled), *self._at, *self._domain_openings]
+        if by_words:
+            heard = " ".join(word for word in heard.split() if not _is_near_example(word))
+        return self._ending_in_domain([], spelled, [] if by_words else self._letters, heard)
+
     def _held(self, local: Part, heard: str) -> Grammar:
         """Return the grammar of a local part and any domain. heard: a free transcript."""
-        words = self._forms(word for word in _unusual_words(heard) if not _is_near_provider(word))
         letters = self._letters if _SPELLED_DOMAIN.search(heard) else []
         spelled = self._forms(string.ascii_lowercase) if letters else []
+        return self._ending_in_domain([local], spelled, letters, heard)
+
+    def _ending_in_domain(
+        self,
+        before: Sequence[Part],
+        spelled: Sequence[Sequence[int]],
+        letters: Sequence[Sequence[int]],
+        heard: str,
+    ) -> Grammar:
+        """Return the grammar of these parts and a domain.
+
+        spelled: tokens of its letters. letters: those that follow others directly. heard: a free transcript.
+        """
+        words = self._forms(word for word in _unusual_words(heard) if not _is_near_provider(word))
         domain = Part(
             [*self._domain, *words, *spelled],
             [*letters, *(tokens_of(one, self._numbers, inside=True) for one in _PROVIDERS)],
             [*self._forms(("dot",)), *self._signs(".")],
         )
         separators = (self._numbers[mark.encode()] for mark in _SEPARATORS if mark.encode() in self._numbers)
-        return Grammar([local, domain, self._ending], separators, END)
+        return Grammar([*before, domain, self._ending], separators, END)
 
     def _forms(self, words: Iterable[str]) -> list[list[int]]:
         """Return the tokens of words in lower case and with capital initials."""
@@ -305,6 +343,11 @@ def _unusual_words(heard: str) -> set[str]:
 
 def _is_near_provider(word: str) -> bool:
     return bool(get_close_matches(word, _PROVIDERS, 1, _NEAR_PROVIDER))
+
+
+def _is_near_example(word: str) -> bool:
+    bare = word.lower().strip(".,?!")
+    return bool(get_close_matches(bare, _ALPHABET.split(), 1, _MISHEARD_EXAMPLE))
 
 
 def spelling_prior(vocabulary: Sequence[bytes], words: Iterable[str] = ()) -> SpellingPrior:

@@ -23,6 +23,7 @@ from audio.recognizers.decoding.growing_window import (
     last_pause,
     loud_s,
     quiet_cuts,
+    spoken_groups,
     spoken_length,
 )
 from audio.recognizers.decoding.moonshine_vocabulary import (
@@ -38,12 +39,14 @@ from audio.recognizers.moonshine_grammars import (
     LIKELY_A_TOKEN,
     EmailGrammars,
     alphabet_grammar,
+    begins_with_domain,
     correction_grammar,
     digit_grammar,
     digits_grammar,
     is_likely,
     is_name_in_words,
     may_correct,
+    may_run_away,
     name_alphabet_grammar,
     name_grammar,
     names_domain,
@@ -202,6 +205,30 @@ class LoadedModel:
         flush: Flush | None = None,
         likely: LikelyPhrases | None = None,
     ) -> Transcription:
+        """Return the most likely tokens of `sound`, see `_transcribe_piece`. Dictation is transcribed again
+        by groups if the search may have run away, or lost count of equal digits.
+        """
+        heard = self._transcribe_piece(sound, draft, abandoned, flush, likely)
+        if flush is None or not flush.is_special or not may_run_away(self.text(heard.tokens)):
+            return heard
+        groups = [np.pad(group, (0, _SILENCE_AFTER)) for group in spoken_groups(sound)]
+        if len(groups) == 1:
+            return heard
+        of_groups = [self._transcribe_piece(group, [], abandoned, flush, likely) for group in groups]
+        return Transcription(
+            [token for group in of_groups for token in group.tokens],
+            min(group.confidence for group in of_groups),
+            heard.complete,
+        )
+
+    def _transcribe_piece(
+        self,
+        sound: Samples,
+        draft: list[int],
+        abandoned: Event,
+        flush: Flush | None = None,
+        likely: LikelyPhrases | None = None,
+    ) -> Transcription:
         """Return the most likely tokens of `sound`.
 
         The draft is processed in one step, and its results are used while its tokens are the only hypothesis
@@ -259,9 +286,12 @@ class LoadedModel:
             return [_Form(self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits)]
         text = self.text(list(free.tokens[1:]))
         spelling = flush.spelling
-        if spelling in ("letters", "name") and names_domain(text):
+        if spelling in ("letters", "name") and (names_domain(text) or begins_with_domain(text)):
             # an address or its domain, said again: as letters, most of its words would be lost
-            spelling = "email"
+            spelling = "domain" if begins_with_domain(text) else "email"
+        if spelling == "domain":
+            a_token = BY_WORDS_A_TOKEN if spells_by_words(text) else LIKELY_A_TOKEN
+            return [_Form(self._emails.domain(text), a_token, self._prior)]
         is_email = spelling in ("email", "spelled email")
         forms = []
         letters = spelling in ("letters", "name", "code")

@@ -65,6 +65,15 @@ def spelled(kind: str, value: str, habit: int) -> str:
     return f"{said}, at {spoken_domain(domain)}." if at_sign else f"{said}."
 
 
+def spelled_domain(domain: str, habit: int) -> str:
+    """Return a domain as a caller spells it who was asked to: that of a provider is said."""
+    name, _, _ = domain.partition(".")
+    _, dot, rest = spoken_domain(domain).partition(" dot ")
+    if domain in PROVIDERS or name in INITIALS:
+        return spoken_domain(domain)
+    return ", ".join(spelled_character(one, habit) for one in name) + dot + rest
+
+
 def spelled_character(one: str, habit: int) -> str:
     """Return a letter with or by its example, or the word of a digit or sign."""
     if not one.isalpha():

@@ -29,7 +29,7 @@ from itertools import cycle, product
 from pathlib import Path
 
 import numpy as np
-from captured_value_corrections import correction, in_groups, spelled, spoken_domain
+from captured_value_corrections import correction, in_groups, spelled, spelled_domain, spoken_domain
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush
@@ -68,6 +68,14 @@ def task_of(kind: str, value: str) -> Task[str]:
     return tasks[kind]
 
 
+def _says_again(words: str, question: str) -> bool:
+    """Return True if a question about a part of an address asks for what the caller has just said."""
+    prompts = capture_language("en").prompts
+    if question == prompts.spell_local:
+        return words != "No."
+    return question == prompts.spell_domain and words.startswith("at ")
+
+
 class Caller:
     """Answers one dialogue by voice. habit: number of this caller's way to correct and to spell."""
 
@@ -98,7 +106,8 @@ class Caller:
                 return corrections
             if self._show and step.text:
                 print(f"    agent: {step.text}")
-            if (missing := self._missing(kind, value, step.text)) is not None:
+            if (missing := self._missing(kind, value, step.text, self._habit)) is not None:
+                corrections += _says_again(words, step.text)
                 words = missing
                 continue
             corrections += words != "No."
@@ -108,11 +117,16 @@ class Caller:
         return None
 
     @staticmethod
-    def _missing(kind: str, value: str, question: str) -> str | None:
+    def _missing(kind: str, value: str, question: str, habit: int) -> str | None:
         """Return the part of a value that the agent asks for, None if it asks for all of it."""
         prompts = capture_language("en").prompts
+        local, _, domain = value.lower().partition("@")
         if question == prompts.domain:
-            return f"at {spoken_domain(value.partition('@')[2])}"
+            return f"at {spoken_domain(domain)}"
+        if question == prompts.spell_domain:
+            return f"at {spelled_domain(domain, habit)}."
+        if question == prompts.spell_local:
+            return spelled("name", local, habit)
         known, _, rest = prompts.more.partition("{}")
         if not question.endswith(rest) or not question.startswith(known):
             return None

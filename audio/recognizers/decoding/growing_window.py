@@ -11,7 +11,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, takewhile
+from itertools import accumulate, pairwise, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,6 +234,8 @@ _VOICE_STEPS = round(0.5 / _STEP_S)
 """Minimum voice after it (0.5 s) for a word to have been omitted."""
 _BEFORE_VOICE_STEPS = round(0.3 / _STEP_S)
 """Audio to keep before that voice (0.3 s), for its soft onset."""
+_GROUP_STEPS = round(0.8 / _STEP_S)
+"""Minimum length of a group of dictation, 0.8 s: single letters are recognized badly alone."""
 _SILENT = 10 ** (-25 / 10)
 """A step is silent below this share of the energy of the loudest step before it: 25 dB."""
 
@@ -258,6 +260,23 @@ def last_pause(sound: Samples) -> tuple[int, int] | None:
         return None
     before, behind = voiced[gaps[-1] : gaps[-1] + 2].tolist()
     return (before + 1) * step, (behind - _BEFORE_VOICE_STEPS) * step
+
+
+def spoken_groups(sound: Samples) -> list[Samples]:
+    """Return `sound`, 16 kHz, cut in the middle of pauses of 0.2 s or more, into groups of 0.8 s or more."""
+    step = round(_STEP_S * SAMPLE_RATE_HZ)
+    energies = _energies(sound)
+    voiced = np.flatnonzero(energies > _SILENT * energies.max(initial=0.0))
+    cuts = [0]
+    for before, behind in pairwise(voiced.tolist()):
+        middle = (before + behind) // 2
+        if (
+            behind - before > _QUIET_STEPS
+            and middle - cuts[-1] >= _GROUP_STEPS
+            and voiced[-1] - middle >= _GROUP_STEPS
+        ):
+            cuts.append(middle)
+    return np.split(sound, [cut * step for cut in cuts[1:]])
 
 
 def _energies(sound: Samples) -> NDArray[np.float64]:

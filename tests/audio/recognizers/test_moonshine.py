@@ -29,9 +29,12 @@ from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_grammars import (
+    EmailGrammars,
+    begins_with_domain,
     digit_grammar,
     digits_grammar,
     is_name_in_words,
+    may_run_away,
     name_grammar,
     names_domain,
     runs_away,
@@ -573,10 +576,74 @@ def test_a_name_that_is_said_and_not_spelled_is_known(text: str, is_said: bool) 
         ("Aaron Allan", False),
         ("5 5 5 5, 5 5 5 5", False),  # a card's
         ("B a n a n a", False),
+        ("H-a-n-f-o-n-o-v-a-n-f-o-n-o-v-a-n-a-g-a-n 4.", True),
+        ("Parker, p a r k e r", False),
+        ("M i s s i s s i p p i dot com", False),
     ],
 )
 def test_a_transcript_that_repeats_itself_is_known(text: str, lost: bool) -> None:
     assert runs_away(text) is lost
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("five five five five, five five", True),
+        ("4111111111111111", True),
+        ("Triple five, five", False),
+        ("One one two two one one", False),
+        ("M-c-k-e-e-e-e-e-e-e", True),
+    ],
+)
+def test_of_many_equal_digits_the_count_may_be_wrong(text: str, may: bool) -> None:
+    assert may_run_away(text) is may
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+async def test_equal_digits_in_groups_are_counted(model: LoadedModel) -> None:
+    words = "five five five five, five five five five, five five five five, four four four four"
+    sound = await said(words)
+    heard = model.open()(sound, "", Event(), Flush(number=True))[0].text
+    assert words_of(heard).count("five") == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        (" at Zulu, India, golf, golf, oscar dot n l", True),
+        (" red, lion dot org", True),  # as it was heard
+        (" z-i-g-g-o dot n l", False),  # where words of the alphabet were heard
+        (" at Zulu India", False),
+    ],
+)
+def test_a_domain_alone_may_be_expected(model: LoadedModel, text: str, allowed: bool) -> None:
+    numbers = numbers_of(model.vocabulary)
+    grammar = EmailGrammars(model.vocabulary).domain("red lion, golf dot org")
+    assert grammar.allows([*tokens_of(text[1:], numbers), END]) is allowed
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+async def test_the_ending_of_a_domain_is_heard_where_one_is_expected(model: LoadedModel) -> None:
+    words = "at zulu, india, golf, golf, oscar, dot N L"
+    sound = await said(words)
+    free, held = (
+        model.open()(sound, "", Event(), flush)[0].text for flush in (Flush(), Flush(spelling="domain"))
+    )
+    assert words_of(free)[-3:] != ("dot", "n", "l")
+    assert words_of(held)[-3:] == ("dot", "n", "l")
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("No, at H. R. D. L. U. R. Dot Con View", True),
+        ("At willow.org", True),
+        ("No, at last", False),
+        ("Sam at willow dot org", False),
+    ],
+)
+def test_an_answer_that_begins_with_a_domain_is_known(text: str, begins: bool) -> None:
+    assert begins_with_domain(text) is begins
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)

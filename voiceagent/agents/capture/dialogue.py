@@ -132,10 +132,7 @@ class Dialogue(Generic[T]):
         if grown:
             self._asked = heard.prompt or self._asked
             return self._ask(heard.prompt) if heard.prompt else self._listen()
-        prompts = self._now.words.prompts
-        return self._failed(
-            prompts.spell if self._task.spelled else prompts.unclear.format(self._task.question)
-        )
+        return self._ask_again(None)
 
     def _on_answer(self, text: str) -> Ask | Captured[T]:
         """Handle the answer to a value that was read back."""
@@ -164,9 +161,13 @@ class Dialogue(Generic[T]):
         assert self._value is not None  # the state of the dialogue
         self.corrections += 1
         self._refused_values.add(self._value)
-        self._value = None
-        prompts = self._now.words.prompts
-        return self._failed(prompts.spell if self._task.spelled else prompts.again)
+        refused, self._value = self._value, None
+        return self._ask_again(refused)
+
+    def _ask_again(self, refused: T | None) -> Ask | Captured[T]:
+        """Ask again for a value, or for the part of it that may be wrong, or give up."""
+        again = self._task.ask_again(refused, self._draft, self._now, self.corrections > 1)
+        return self._failed(again.prompt, again.draft)
 
     def _on_refused_again(self, value: T) -> Ask | Captured[T] | None:
         """Ask for another spelling if the caller has refused this value, once: a second time it is right, and
@@ -178,9 +179,9 @@ class Dialogue(Generic[T]):
         prompts = self._now.words.prompts
         return self._failed(prompts.by_words if self._task.spelled else prompts.again)
 
-    def _failed(self, prompt: str) -> Ask | Captured[T]:
-        """Ask again for all of it, or give up."""
-        self._draft, self._keys, self._open = "", "", None
+    def _failed(self, prompt: str, draft: str = "") -> Ask | Captured[T]:
+        """Ask again for all but the part that is known, or give up."""
+        self._draft, self._keys, self._open = draft, "", None
         return self._ask(prompt) if self._counted() else Captured(None)
 
     def _counted(self) -> bool:
@@ -223,9 +224,9 @@ class Dialogue(Generic[T]):
         later = self._asked != self._task.question
         if self._task.asks_for and self._value is None and not self._draft:
             return "spelled email" if later and self._task.asks_for == "email" else self._task.asks_for
-        if self._task.asks_for in ("name", "code"):
-            return self._task.asks_for
-        return "letters" if self._task.asks_for or (self._task.spelled and later) else ""
+        if not self._task.asks_for and not (self._task.spelled and later):
+            return ""
+        return self._task.spelling_of_rest(self._draft)
 
     @property
     def _dictated(self) -> bool:

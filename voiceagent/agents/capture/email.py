@@ -14,6 +14,7 @@ from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repai
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.conversation.words import words_of
+from voiceagent.text_normalization.spoken_digits import number_at
 
 PROVIDERS = (
     "gmail.com", "yahoo.com", "hotmail.com", "outlook.com", "icloud.com", "aol.com", "live.com", "msn.com",
@@ -36,6 +37,8 @@ _ADDRESS = re.compile(
 )
 _MAX_LOCAL, _MAX_ADDRESS = 64, 254
 """RFC 5321, 4.5.3.1, and RFC 3696's erratum 1690."""
+_BOTH_REFUSED = "@"
+"""Draft of an address of which nothing is known, and whose domain the caller is asked to spell, too."""
 _FILLERS = ("uh", "um", "er", "hm", "well", "äh", "ähm", "eh")
 _MAX_WORDS = 3
 """Words of a local part without a sign between them: more are a sentence."""
@@ -60,6 +63,7 @@ _MISHEARD = (
     (re.compile(r"(?<![\w.] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
 )
 """Texts that English recognizers write in an answer to the question for an address, and what was said."""
+_OH = re.compile(r"\boh(?=[\s,.]+[a-z]\b)", re.I)
 _AT = re.compile(r"\bat\b|@", re.I)
 _SAID_AGAIN = 0.7
 """Minimum similarity of a first part and the words in its place: "bob" and "bob forty two"."""
@@ -71,6 +75,8 @@ _PROVIDER_ALONE = re.compile(
     re.I,
 )
 """The domain of a large provider at the end of a text, with what recognizers write for the "at" before it."""
+_MIN_PIECE = 3
+"""Letters of a piece that is spelled again, at least."""
 _SIMILAR_WORD, _FIRST_LETTER = 0.6, 0.15
 """Minimum similarity of a word and the letters that spell it; added to it if the first ones are the same."""
 
@@ -100,19 +106,38 @@ class Email(Task[str]):
         if before:
             said = _parted(_address_symbols(before, now))
             local, at_sign, domain = _repaired(said, (local, at_sign, domain))
-        if not at_sign and draft.endswith("@"):
-            local, at_sign, domain = draft[:-1], "@", local
-        if at_sign and not local and draft.endswith("@"):
-            local = draft[:-1]
-        if not local or ("." not in domain and _is_remark(text, symbols, at_sign, now)):
+        known_local, _, known_domain = draft.partition("@")
+        if known_local and not at_sign:
+            local, at_sign, domain = "", "@", local
+        if not (local or known_local) or ("." not in domain and _is_remark(text, symbols, at_sign, now)):
             return Heard(draft=draft)
+        local, domain = local or known_local, domain or known_domain
         if not domain:
-            return Heard(draft=f"{local}@", prompt=now.words.prompts.domain)
+            prompts = now.words.prompts
+            prompt = prompts.spell_domain if draft == _BOTH_REFUSED else prompts.domain
+            return Heard(draft=f"{local}@", prompt=prompt)
         near = nearest_domain(domain)
         address = f"{local}@{_CUT_OFF.get(near, near)}"
         if is_address(address):
             return Heard(address, address)
         return Heard(draft=f"{local}@", prompt=now.words.prompts.domain)
+
+    def ask_again(self, refused: str | None, draft: str, now: Circumstances, careful: bool) -> Heard[str]:
+        """Ask for the part before the "@", and then for the one after it: an address that is spelled at once
+        is often misheard somewhere. The domain of a large provider is kept at first.
+        """
+        prompts = now.words.prompts
+        if draft.partition("@")[0]:
+            return Heard(draft=draft, prompt=prompts.spell_domain)
+        if refused is None:
+            return Heard(draft=draft, prompt=prompts.spell_local)
+        domain = refused.partition("@")[2]
+        kept = domain in PROVIDERS and not careful
+        return Heard(draft=f"@{domain}" if kept else _BOTH_REFUSED, prompt=prompts.spell_local)
+
+    def spelling_of_rest(self, draft: str) -> Spelling:
+        """Return the kind of spelling of a domain, or of the part before it."""
+        return "domain" if draft.partition("@")[0] else "letters"
 
     def read_back(self, value: str, now: Circumstances, careful: bool) -> str:
         """Return the address with its first part letter by letter."""
@@ -124,6 +149,7 @@ class Email(Task[str]):
     def correct(self, value: str, text: str, now: Circumstances) -> str | None:
         """Return the address with another ending, domain, part or letter."""
         plain = without_openings(text, now.language)
+        plain = _with_o(plain) if now.language == "en" else plain
         symbols = merge_spelled(symbols_of(plain, now.language))
         local, at_sign, domain = _parted(symbols)
         own_local, _, own_domain = value.partition("@")
@@ -138,6 +164,11 @@ class Email(Task[str]):
         provider = _provider(local)
         if provider is not None:
             return self._valid(f"{own_local}@{provider}")
+        if instead_of(plain, now) is None and (spelled := _with_spelled_piece(own_local, symbols)):
+            return self._valid(f"{spelled}@{own_domain}")
+        name, dot, ending = own_domain.partition(".")
+        if own_domain not in PROVIDERS and (whole := correct_text(f"{own_local}@{name}", plain, now)):
+            return self._valid(f"{whole}{dot}{ending}")
         changed = correct_text(own_local, plain, now)
         if changed is None and (found := _WITHOUT_SIGN.search(plain)):
             sign = now.words.signs[found[1].lower()]
@@ -160,7 +191,7 @@ def _address_symbols(text: str, now: Circumstances) -> list[Symbol]:
     if now.language == "en":
         for misheard, said in _MISHEARD:
             plain = misheard.sub(said, plain)
-        plain = _with_dot_between(_with_at_before_provider(plain), now)
+        plain = _with_dot_between(_with_at_before_provider(_with_o(plain)), now)
     return merge_spelled(symbols_of(plain, now.language))
 
 
@@ -200,6 +231,16 @@ def merge_spelled(symbols: Sequence[Symbol]) -> list[Symbol]:
 def _with_at_before_provider(text: str) -> str:
     """Return a text without "at" with one before a large provider: "Bob 42 and outlook dot com"."""
     return text if _AT.search(text) else _PROVIDER_ALONE.sub(r" at \1", text)
+
+
+def _with_o(text: str) -> str:
+    """Return a text with the letter O in place of an "oh" before a letter and after no number: "T, oh, M"."""
+
+    def written(oh: re.Match[str]) -> str:
+        before = words_of(text[: oh.start()])
+        return oh[0] if before and number_at(before[-1:], 0, "en")[0] else "o"
+
+    return _OH.sub(written, text)
 
 
 def _with_dot_between(text: str, now: Circumstances) -> str:
@@ -298,6 +339,20 @@ def _ending_said(text: str, now: Circumstances) -> str:
         return ""
     right = endings[1] if words_of(text)[0] == "not" else endings[0]
     return re.sub(r" dot ", ".", right).replace(" ", "")
+
+
+def _with_spelled_piece(local: str, symbols: Sequence[Symbol]) -> str | None:
+    """Return the local part with the piece between signs replaced that is like a spelled row of letters, and
+    about as long: a part of a piece is none. None if there is no such row or piece.
+    """
+    row = joined(symbols)
+    if len(row) < _MIN_PIECE or any(symbol.kind not in ("letter", "digits") for symbol in symbols):
+        return None
+    pieces = re.split(r"([._+-])", local)
+    ratio, at = max((SequenceMatcher(None, piece, row).ratio(), at) for at, piece in enumerate(pieces))
+    if ratio < _SIMILAR_WORD or abs(len(pieces[at]) - len(row)) > 1:
+        return None
+    return "".join([*pieces[:at], row, *pieces[at + 1 :]])
 
 
 def _with_part(local: str, part: str) -> str | None:

@@ -29,6 +29,8 @@ class Prompts:
     spell: str
     by_words: str
     domain: str
+    spell_local: str
+    spell_domain: str
     more: str
     unclear: str
     invalid: str
@@ -153,6 +155,8 @@ _ENGLISH = CaptureLanguage(
         "Sorry. Please spell it for me, letter by letter.",
         "Sorry. Please spell it with a word for each letter, like A as in Alpha.",
         "And what comes after the at sign?",
+        "Sorry. Please spell the part before the at sign with a word for each letter, like A as in Alpha.",
+        "Please spell what comes after the at sign, too, with a word for each letter.",
         "I have {} so far. Please go on.",
         "Sorry, I did not get that. {}",
         "{} does not seem to be valid. Please say it once more.",
@@ -225,6 +229,8 @@ _GERMAN = CaptureLanguage(
         "Entschuldigung. Bitte buchstabieren Sie es.",
         "Entschuldigung. Bitte sagen Sie für jeden Buchstaben ein Wort, wie A wie Anton.",
         "Und was kommt nach dem At-Zeichen?",
+        "Entschuldigung. Bitte buchstabieren Sie den Teil vor dem At-Zeichen, wie A wie Anton.",
+        "Bitte buchstabieren Sie auch, was nach dem At-Zeichen kommt.",
         "Bis jetzt habe ich {}. Bitte weiter.",
         "Das habe ich leider nicht verstanden. {}",
         "{} scheint nicht zu stimmen. Bitte sagen Sie es noch einmal.",
@@ -276,6 +282,8 @@ _SPANISH = CaptureLanguage(
         "Perdone. Deletréelo, por favor.",
         "Perdone. Diga una palabra por cada letra, como A de Alfa.",
         "¿Y qué va después de la arroba?",
+        "Perdone. Deletree la parte antes de la arroba con una palabra por cada letra, como A de Alfa.",
+        "Deletree también lo que va después de la arroba, por favor.",
         "Hasta ahora tengo {}. Siga, por favor.",
         "Perdone, no lo he entendido. {}",
         "{} no parece válido. Dígalo otra vez, por favor.",

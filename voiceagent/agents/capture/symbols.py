@@ -21,6 +21,10 @@ Kind = Literal["letter", "digits", "sign", "word"]
 
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[@._+\-/]")
 _X_RAY = re.compile(r"\bx[- ]ray\b")
+_JOINED_FOUR = re.compile(r"\b([a-z])4 (?=[a-z]{3})")
+"""Text that recognizers write for "B for boy": "b4 boy"."""
+_MISHEARD_N = ("and", "an", "end")
+"""Words that recognizers write for the letter before "for nobody"."""
 _MAX_PHRASE = 3
 """Words of the longest spoken sign or letter."""
 _MAX_MISHEARD = 3
@@ -63,6 +67,7 @@ def _tokens(text: str) -> list[str]:
     """
     tokens: list[str] = []
     lower = _X_RAY.sub("xray", text.lower().replace("’", "'"))
+    lower = _JOINED_FOUR.sub(r"\1 4 ", lower)
     for match in _TOKEN.finditer(lower):
         token = match[0]
         if token[0].isalnum():
@@ -86,7 +91,7 @@ def _next(tokens: Sequence[str], at: int, words: CaptureLanguage, language: str)
     """Return the symbols that begin at a token, and how many tokens they take."""
     example = _letter_by_example(tokens, at, words)
     if example is None and language == "en":
-        example = _letter_before_four(tokens, at)
+        example = _letter_before_four(tokens, at, words)
     if example is not None:
         return example
     token = tokens[at]
@@ -117,6 +122,8 @@ def _letter_by_example(
         return _letter_by_example_alone(tokens, at, words) or _letter_by_misheard_example(tokens, at, words)
     letter, example = tokens[at], tokens[at + 1 + length]
     named = letter if len(letter) == 1 else words.letters.get(letter, "")
+    if letter in _MISHEARD_N and example[0] == "n":
+        named = "n"
     weak = len(tokens[at + 1 : at + 1 + length]) == 1  # "for" and "like" have other uses
     if not letter.isalpha() or not example[0].isalpha() or len(example) < 2 or (weak and not named):
         return None
@@ -132,13 +139,21 @@ def sound_alike(one: str, other: str) -> bool:
     return one == other or any(one in group and other in group for group in _ALIKE)
 
 
-def _letter_before_four(tokens: Sequence[str], at: int) -> tuple[list[Symbol], int] | None:
-    """Return the letter of "M four M" and "S 4 sugar": what English recognizers make of "M for mother"."""
+def _letter_before_four(
+    tokens: Sequence[str], at: int, words: CaptureLanguage
+) -> tuple[list[Symbol], int] | None:
+    """Return the letter of "M four M", "S 4 sugar" and "D4 George": what English recognizers make of
+    "M for mother". Where the letter and the example's first one sound alike, the example has it.
+    """
     letter, four, example = (*tokens[at : at + 3], "", "", "")[:3]
-    said = example == letter if four == "four" else four == "4" and len(example) > _MIN_SPELLED
-    if len(letter) != 1 or not letter.isalpha() or not (said and example.isalpha() and example[0] == letter):
+    if len(letter) != 1 or not letter.isalpha() or not example.isalpha() or example in words.signs:
         return None
-    return [Symbol("letter", letter, sure=True)], 3
+    if four == "four" and example == letter:
+        return [Symbol("letter", letter, sure=True)], 3
+    shortest = _MIN_SPELLED if example[0] == letter else _MIN_SPELLED + 1
+    if four != "4" or len(example) < shortest or not sound_alike(letter, example[0]):
+        return None
+    return [Symbol("letter", example[0], sure=True)], 3
 
 
 def _letter_by_example_alone(

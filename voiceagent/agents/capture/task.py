@@ -99,6 +99,27 @@ class Task(ABC, Generic[T]):
             careful: It was wrong once, so spell it out.
         """
 
+    def ask_again(self, refused: T | None, draft: str, now: Circumstances, careful: bool) -> Heard[T]:
+        """Return the question for a value that was wrong, and the part of it that stays, as its `draft`.
+
+        Args:
+            refused: The value that the caller has refused; None if nothing was understood.
+            draft: The part that earlier turns gave.
+            now: Facts of the call.
+            careful: Another value was wrong before.
+        """
+        prompts = now.words.prompts
+        if self.spelled:
+            return Heard(prompt=prompts.spell)
+        return Heard(prompt=prompts.again if refused is not None else prompts.unclear.format(self.question))
+
+    def spelling_of_rest(self, draft: str) -> Spelling:
+        """Return the kind of spelling that an answer has once a part is known, or the value was read back.
+
+        draft: The part that is known; "" for a value that was read back.
+        """
+        return self.asks_for if self.asks_for in ("name", "code") else "letters"
+
     def correct(self, value: T, text: str, now: Circumstances) -> T | None:
         """Return the value after a correction by the caller.
 

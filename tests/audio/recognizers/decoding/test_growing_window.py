@@ -18,6 +18,7 @@ from audio.recognizers.decoding.growing_window import (
     last_pause,
     loud_s,
     quiet_cuts,
+    spoken_groups,
     spoken_length,
     without_runs,
 )
@@ -254,6 +255,24 @@ def with_pauses(*pauses_s: float, last_s: float = 1.0) -> Samples:
     """A second of voice before each pause, and some at the end."""
     parts = [part for seconds in pauses_s for part in (noise(1), noise(seconds) // 100)]
     return np.concatenate([*parts, noise(last_s)])
+
+
+def test_dictation_is_cut_in_its_pauses_into_groups_of_some_length() -> None:
+    """The last pause leaves too little for a group of its own."""
+    sound = with_pauses(0.4, 0.1, 0.4, last_s=0.5)
+    groups = spoken_groups(sound)
+    assert [len(group) / SAMPLE_RATE_HZ for group in groups] == pytest.approx([1.2, 3.2], abs=0.05)
+    assert np.array_equal(np.concatenate(groups), sound)
+
+
+@given(st.lists(st.floats(0.0, 1.0), max_size=6), st.floats(0.0, 2.0))
+def test_groups_of_dictation_are_long_enough_and_together_all_of_it(
+    pauses_s: list[float], last_s: float
+) -> None:
+    sound = with_pauses(*pauses_s, last_s=last_s)
+    groups = spoken_groups(sound)
+    assert np.array_equal(np.concatenate(groups), sound)
+    assert len(groups) == 1 or all(len(group) >= 0.79 * SAMPLE_RATE_HZ for group in groups)
 
 
 def test_the_last_long_pause_is_found_with_what_lies_before_and_behind() -> None:

@@ -16,6 +16,10 @@ from voiceagent.agents.capture.dialogue import MAX_CHARACTERS, Ask, Captured, Di
 NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
 QUESTION = "What is your e-mail address?"
 SPELL = "Sorry. Please spell it for me, letter by letter."
+SPELL_LOCAL = (
+    "Sorry. Please spell the part before the at sign with a word for each letter, like A as in Alpha."
+)
+SPELL_DOMAIN = "Please spell what comes after the at sign, too, with a word for each letter."
 
 
 def ask(text: str, dictated: bool = False, spelled: Spelling = "letters") -> Ask:
@@ -59,10 +63,48 @@ def test_a_yes_with_a_correction_is_no_yes() -> None:
 
 
 def test_a_bare_no_asks_to_spell_all_of_it() -> None:
-    _, step = hold(Email(QUESTION), "john at gmail dot com", "No.")
-    assert step == ask(
-        "Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="spelled email"
-    )
+    _, step = hold(Name(QUESTION), "John", "No.")
+    assert step == ask(SPELL, dictated=True, spelled="name")
+
+
+def test_of_an_address_with_a_large_providers_domain_the_other_part_is_asked_for() -> None:
+    dialogue, step = hold(Email(QUESTION), "jon at gmail dot com", "No.")
+    assert step == ask(SPELL_LOCAL, dictated=True)
+    dialogue.on_words("J O H N")
+    assert dialogue.value == "john@gmail.com"
+
+
+def test_of_another_address_both_parts_are_asked_for_one_after_the_other() -> None:
+    dialogue, step = hold(Email(QUESTION), "jon at red lying dot org", "No.")
+    assert step == ask(SPELL_LOCAL, dictated=True)
+    assert dialogue.on_words("J O H N") == ask(SPELL_DOMAIN, dictated=True, spelled="domain")
+    dialogue.on_words("R E D L I O N dot org")
+    assert dialogue.value == "john@redlion.org"
+
+
+@pytest.mark.parametrize("refused", ["jon at gmail dot com", "jon at red lying dot org"])
+def test_who_is_asked_for_a_part_of_an_address_may_say_all_of_it(refused: str) -> None:
+    dialogue, _ = hold(Email(QUESTION), refused, "No.", "john at yahoo dot com")
+    assert dialogue.value == "john@yahoo.com"
+
+
+def test_a_large_providers_domain_is_asked_for_once_the_address_was_wrong_twice() -> None:
+    _, step = hold(Email(QUESTION), "jon at gmail dot com", "No.", "J O H M", "No.", "J O H N")
+    assert step == ask(SPELL_DOMAIN, dictated=True, spelled="domain")
+
+
+def test_a_remark_is_no_answer_to_the_question_for_a_part_of_an_address() -> None:
+    dialogue, step = hold(Email(QUESTION), "jon at gmail dot com", "No.", "Why do you need that?")
+    assert step == ask(SPELL_LOCAL, dictated=True)
+    dialogue.on_words("J O H N")
+    assert dialogue.value == "john@gmail.com"
+
+
+def test_a_domain_that_is_not_understood_is_asked_for_alone() -> None:
+    dialogue, step = hold(Email(QUESTION), "john", "I have to look that up")
+    assert step == ask(SPELL_DOMAIN, dictated=True, spelled="domain")
+    dialogue.on_words("at R E D L I O N dot org")
+    assert dialogue.value == "john@redlion.org"
 
 
 @pytest.mark.parametrize("no", ["You know,", "Know.", "You, no."])
@@ -85,25 +127,21 @@ def test_a_value_that_was_refused_is_not_read_back_at_once_again() -> None:
 
 def test_a_correction_does_not_lead_back_to_a_refused_value() -> None:
     _, step = hold(Email(QUESTION), "dan at gmail dot com", "No, B as in boy.", "No, D as in dog.")
-    assert step == ask(
-        "Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="spelled email"
-    )
+    assert step == ask(SPELL_LOCAL, dictated=True)
 
 
 def test_a_letter_with_an_example_refuses_although_its_no_was_misheard() -> None:
     _, step = hold(Email(QUESTION), "dod at gmail dot com", "Noti as in tango.")
-    assert step == ask(
-        "Sorry. Please spell it for me, letter by letter.", dictated=True, spelled="spelled email"
-    )
+    assert step == ask(SPELL_LOCAL, dictated=True)
 
 
 @pytest.mark.parametrize(
     ("task", "turns", "spelled"),
     [
         (Email(QUESTION), (), "email"),
-        (Email(QUESTION), ("john",), "letters"),
+        (Email(QUESTION), ("john",), "domain"),
         (Email(QUESTION), ("john at gmail dot com",), "letters"),
-        (Email(QUESTION), ("john at gmail dot com", "no"), "spelled email"),
+        (Email(QUESTION), ("john at gmail dot com", "no"), "letters"),
         (Email(QUESTION), ("",), "email"),
         (Name(""), (), "name"),
         (Name(""), ("J O N",), "name"),

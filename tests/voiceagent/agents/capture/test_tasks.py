@@ -84,6 +84,11 @@ VALID_CARD = "4242424242424242"
         ("Tom at e.com", "tom@e.com"),
         ("Mike dot k a r at gmail dot com", "mike.kar@gmail.com"),
         ("M four M, a, r, S-4 sugar, at gmail dot com", "mars@gmail.com"),  # "M for mother"
+        ("B, e, and for nobody, at gmail dot com", "ben@gmail.com"),
+        ("C4 cat, o, d, y, at gmail dot com", "cody@gmail.com"),
+        ("D4 George, r-u-b4 boy at gmail dot com", "grub@gmail.com"),
+        ("T for tommy, oh, m for mother at gmail dot com", "tom@gmail.com"),
+        ("A, two, oh, b at gmail dot com", "a20b@gmail.com"),
         ("Bob 42.outlook.com", "bob42@outlook.com"),  # "at" was not heard
         ("Bob forty two and outlook dot com", "bob42@outlook.com"),
         ("Artie artoutlook.com", "artie@outlook.com"),
@@ -190,6 +195,11 @@ def test_an_email_address_is_found_in_other_languages(now: Circumstances, text: 
         ("john_smith@gmail.com", "it's a dot, not an underscore", "john.smith@gmail.com"),
         ("john.smith@gmail.com", "without the dot", "johnsmith@gmail.com"),
         ("bob@gmail.com", "bob forty two", "bob42@gmail.com"),
+        ("dying.murphy@gmail.com", "it's D I A N E", "diane.murphy@gmail.com"),  # a piece, not a part of one
+        ("johnatan.lee@gmail.com", "T H A N", "johnathan.lee@gmail.com"),
+        ("sophia@gmail.com", "it's S. Oh, F. I. A.", "sofia@gmail.com"),
+        ("jan@harvor.com", "B as in boy", "jan@harbor.com"),
+        ("dan@brightpath.org", "B as in boy", "ban@brightpath.org"),  # P is as like, but the name is likelier
     ],
 )
 def test_an_email_address_is_corrected_in_part(address: str, text: str, corrected: str | None) -> None:
