@@ -14,7 +14,7 @@ from audio.adaptation.network import MoonshineNetwork
 from audio.adaptation.recordings import Batch, Example, groups, padded_batch, read_recordings, varied
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, read_vocabulary, tokens_of
 from audio.recognizers.low_rank import write_corrections
-from audio.recognizers.moonshine_model import model_files
+from audio.recognizers.moonshine_files import model_files
 
 _LEARNING_RATE = 1e-3
 _WARM_UP_STEPS = 50

@@ -24,7 +24,7 @@ from audio.detection.smart_turn import SmartTurn
 from audio.detection.vad import SileroVad
 from audio.recognizers.completeness import LAST, STATES, WEIGHTS, encoder_hash
 from audio.recognizers.moonshine_decoder import EncoderDecoder
-from audio.recognizers.moonshine_model import model_files
+from audio.recognizers.moonshine_files import model_files
 
 WIDTH = 32
 HEADS = 2

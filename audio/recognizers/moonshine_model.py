@@ -6,8 +6,6 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
 
@@ -16,8 +14,7 @@ import numpy as np
 from audio.pcm import Samples
 from audio.recognizers import NOTHING_EXPECTED, SAMPLE_RATE_HZ, ExpectedSpeech, Flush, RecognizerError
 from audio.recognizers.completeness import Completeness, completeness_of
-from audio.recognizers.decoding.beam_search import BeamSearch, Beginning, Expected
-from audio.recognizers.decoding.grammar import Grammar
+from audio.recognizers.decoding.beam_search import BeamSearch, Expected
 from audio.recognizers.decoding.growing_window import (
     Segment,
     last_pause,
@@ -32,35 +29,14 @@ from audio.recognizers.decoding.moonshine_vocabulary import (
     read_vocabulary,
     text_of,
 )
-from audio.recognizers.decoding.spelling_prior import SpellingPrior
 from audio.recognizers.moonshine_decoder import Encoder, EncoderDecoder
-from audio.recognizers.moonshine_grammars import (
-    BY_WORDS_A_TOKEN,
-    LIKELY_A_TOKEN,
-    EmailGrammars,
-    alphabet_grammar,
-    begins_with_domain,
-    correction_grammar,
-    digit_grammar,
-    digits_grammar,
-    is_likely,
-    is_name_in_words,
-    may_correct,
-    may_run_away,
-    name_alphabet_grammar,
-    name_grammar,
-    names_domain,
-    runs_away,
-    spelling_grammar,
-    spelling_prior,
-    spells_by_letters,
-    spells_by_words,
-)
+from audio.recognizers.moonshine_files import model_files
+from audio.recognizers.moonshine_forms import ONE_WORD_S, Forms, is_likely
 from audio.recognizers.moonshine_phrases import LikelyPhrases, PhraseBook
 from audio.recognizers.moonshine_search import DraftCandidates, accept_draft, finish_search
+from audio.recognizers.moonshine_transcripts import may_run_away
 from audio.recognizers.redecoding import Decode
 
-_FILES = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
 _MIN_SAMPLES = SAMPLE_RATE_HZ // 10
 _TOKENS_A_SECOND = 6.5  # the paper's bound; more is a repetition loop
 _MIN_TOKENS = 8
@@ -73,28 +49,10 @@ comma; with 0.4 s nearly all get a full stop.
 """
 _REMEMBERED = 32
 _TINY_HEADS = 8  # attention heads in a layer of the tiny model's encoder
-_ONE_WORD_S = 0.5
-"""Loud audio up to this length is one word of a number. If several words counted, a model that takes the end
-of one for another ("Three, three.", less likely by 2.2 to 2.7 nats) would prevail.
-"""
-_BARE_NO_S = 0.7
-"""Loud audio up to this length is no more than a "no"."""
 _WORDLESS = ("you", "")
 """Transcripts that the model, like Whisper, gives silence and steady noise. No turn consists of
 that word alone.
 """
-
-
-def model_files(folder: Path | None) -> list[Path]:
-    """Return the encoder, decoder and vocabulary files in a folder; None for those of the installed wheel.
-
-    Raises:
-        RecognizerError: a file is missing.
-    """
-    folder = folder or _installed_model()
-    if missing := [name for name in _FILES if not (folder / name).is_file()]:
-        raise RecognizerError(f"moonshine: model {str(folder)!r} has no {' and no '.join(missing)}")
-    return [folder / name for name in _FILES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,29 +68,6 @@ class Transcription:
     tokens: list[int]
     confidence: float
     complete: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """A form that a transcript may be held to.
-
-    Attributes:
-        grammar: of the form.
-        a_token: nats that it may cost a token; see `is_likely`.
-        prior: rating of spelled letters; None for none.
-        by_words: it is spelling by words of the alphabet, and a transcript without one is none.
-    """
-
-    grammar: Grammar
-    a_token: float = LIKELY_A_TOKEN
-    prior: SpellingPrior | None = None
-    by_words: bool = False
-
-    def is_lost(self, text: str) -> bool:
-        """Return True if a search was lost. Numbers alone are in the grammar of the
-        alphabet's words, too: "9." for "No, C as in Charlie".
-        """
-        return runs_away(text) or (self.by_words and not spells_by_words(text))
 
 
 class LoadedModel:
@@ -160,34 +95,13 @@ class LoadedModel:
         encoder, decoder, vocabulary = model_files(folder)
         self.vocabulary = read_vocabulary(vocabulary.read_bytes())
         self.phrases = PhraseBook(phrases, weight, self.vocabulary, words)
-        self._digits, self._digit = digits_grammar(self.vocabulary), digit_grammar(self.vocabulary)
-        self._spelling, self._alphabet = (
-            make(self.vocabulary) for make in (spelling_grammar, alphabet_grammar)
-        )
-        self._words = words
+        self._forms = Forms(self.vocabulary, words)
         # after the phrases: it reuses the memory that counting them has freed
         self.network = EncoderDecoder(encoder, decoder, adapter)
         self._completeness = completeness_of(encoder) if adapter is None else None
         self._listener: Encoder | None = None
         if self._completeness is None and adapter is None:
             self._listener, self._completeness = _installed_completeness()
-
-    # built for the first spelled answer, as it takes 0.1 s and 7 MB that most agents never need
-    @cached_property
-    def _emails(self) -> EmailGrammars:
-        return EmailGrammars(self.vocabulary, self._words)
-
-    @cached_property
-    def _name_alphabet(self) -> Grammar:
-        return name_alphabet_grammar(self.vocabulary)
-
-    @cached_property
-    def _correction(self) -> Grammar:
-        return correction_grammar(self.vocabulary)
-
-    @cached_property
-    def _prior(self) -> SpellingPrior:
-        return spelling_prior(self.vocabulary, self._words)
 
     def open(self) -> Decode:
         """Begin an utterance. Each of its decodings uses the previous transcript as a draft."""
@@ -264,7 +178,7 @@ class LoadedModel:
             )
         finish_search(search, candidates, steps, max_tokens, abandoned)
         best = search.best
-        for form in self._forms_in(sound, flush, best):
+        for form in self._forms.expected(sound, flush, self.text(list(best.tokens[1:]))):
             if abandoned.is_set() or (form.prior is None and form.grammar.allows(best.tokens[1:])):
                 break
             held = BeamSearch(BEGIN, END, grammar=form.grammar, prior=form.prior)
@@ -277,42 +191,6 @@ class LoadedModel:
         tokens = best.tokens[1:]
         confidence = float(np.exp(best.logarithm / len(tokens)))
         return Transcription([token for token in tokens if token != END], confidence, complete)
-
-    def _forms_in(self, sound: Samples, flush: Flush | None, free: Beginning) -> list[_Form]:
-        """Return the forms that a flush expects in audio of this length, the likeliest first."""
-        if flush is None or not flush.is_special:
-            return []
-        if not flush.spelling:
-            return [_Form(self._digit if loud_s(sound) <= _ONE_WORD_S else self._digits)]
-        text = self.text(list(free.tokens[1:]))
-        spelling = flush.spelling
-        if spelling in ("letters", "name") and (names_domain(text) or begins_with_domain(text)):
-            # an address or its domain, said again: as letters, most of its words would be lost
-            spelling = "domain" if begins_with_domain(text) else "email"
-        if spelling == "domain":
-            a_token = BY_WORDS_A_TOKEN if spells_by_words(text) else LIKELY_A_TOKEN
-            return [_Form(self._emails.domain(text), a_token, self._prior)]
-        is_email = spelling in ("email", "spelled email")
-        forms = []
-        letters = spelling in ("letters", "name", "code")
-        prior = None if spelling == "code" else self._prior
-        if letters and loud_s(sound) > _BARE_NO_S and may_correct(text):
-            forms.append(_Form(self._correction, BY_WORDS_A_TOKEN))
-        by_words = spells_by_words(text)
-        # of words of the alphabet that are hard to hear, the free transcript may have none
-        if spelling == "spelled email" or (is_email and by_words):
-            forms.append(_Form(self._emails.by_words(text), BY_WORDS_A_TOKEN, self._prior, by_words=True))
-        if by_words:
-            alphabet = self._name_alphabet if spelling == "name" else self._alphabet
-            forms.append(_Form(alphabet, BY_WORDS_A_TOKEN, prior, by_words=True))
-        if is_email:
-            forms.append(_Form(self._emails.of(text), prior=self._prior))
-        if spelling == "name" and is_name_in_words(text):
-            return forms
-        if letters or spells_by_letters(text):
-            spelled = name_grammar(self.vocabulary, text) if spelling == "name" else self._spelling
-            forms.append(_Form(spelled, prior=prior))
-        return forms
 
     def text(self, tokens: list[int]) -> str:
         """Return the text of `tokens`; "" for the typical transcripts of wordless audio."""
@@ -398,7 +276,7 @@ def _expected_in(sound: Samples, number: bool, likely: LikelyPhrases) -> Expecte
     """Return the likely phrases for this audio. number: a number is expected."""
     if not number:
         return likely.free
-    return likely.number if loud_s(sound) <= _ONE_WORD_S else likely.numbers
+    return likely.number if loud_s(sound) <= ONE_WORD_S else likely.numbers
 
 
 def _installed_completeness() -> tuple[Encoder, Completeness] | tuple[None, None]:
@@ -411,13 +289,3 @@ def _installed_completeness() -> tuple[Encoder, Completeness] | tuple[None, None
         return None, None
     completeness = completeness_of(encoder)
     return (None, None) if completeness is None else (Encoder(encoder, _TINY_HEADS), completeness)
-
-
-def _installed_model() -> Path:
-    package = find_spec("moonshine_voice")
-    if package is None or not package.submodule_search_locations:
-        raise RecognizerError(
-            "moonshine: no model is installed: pip install --no-deps moonshine-voice==0.0.73, "
-            "or give a folder as model"
-        )
-    return Path(package.submodule_search_locations[0]) / "assets" / "tiny-en"

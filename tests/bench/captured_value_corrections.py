@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from voiceagent.agents.capture.email import PROVIDERS
+from voiceagent.agents.capture.email_domains import PROVIDERS
 from voiceagent.agents.capture.languages import capture_language
 
 SPOKEN_SIGNS = {".": "dot", "_": "underscore", "-": "dash", "'": "apostrophe", " ": "space", "+": "plus"}

@@ -24,7 +24,8 @@ from audio.onnx.runtime import OrtFile, onnx_session
 from audio.pcm import Samples
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN
 from audio.recognizers.moonshine_decoder import EncoderDecoder
-from audio.recognizers.moonshine_model import LoadedModel, model_files
+from audio.recognizers.moonshine_files import model_files
+from audio.recognizers.moonshine_model import LoadedModel
 from audio.resample import resample
 from audio.wav import read_wav
 

@@ -13,7 +13,7 @@ from audio.detection.vad import SileroVad
 from audio.pcm import Samples
 from audio.recognizers.completeness import STATES
 from audio.recognizers.moonshine_decoder import EncoderDecoder
-from audio.recognizers.moonshine_model import model_files
+from audio.recognizers.moonshine_files import model_files
 from audio.wav import write_wav
 
 UNSURE = 0.3

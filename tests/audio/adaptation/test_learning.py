@@ -13,7 +13,8 @@ from audio.pcm import Samples
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import write_corrections
 from audio.recognizers.moonshine_decoder import EncoderDecoder
-from audio.recognizers.moonshine_model import LoadedModel, model_files
+from audio.recognizers.moonshine_files import model_files
+from audio.recognizers.moonshine_model import LoadedModel
 from audio.wav import write_wav
 from voiceagent.cli.main import main
 

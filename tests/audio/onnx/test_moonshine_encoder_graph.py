@@ -13,7 +13,7 @@ from sounds import said
 from audio.onnx import moonshine_encoder_graph
 from audio.onnx.moonshine_encoder_graph import encoder_graph
 from audio.onnx.runtime import OrtFile, onnx_session
-from audio.recognizers.moonshine_model import model_files
+from audio.recognizers.moonshine_files import model_files
 
 Floats = NDArray[np.float32]
 ENCODER = model_files(None)[0]

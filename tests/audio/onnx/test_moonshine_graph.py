@@ -16,7 +16,7 @@ from audio.onnx.moonshine_graph import decoder_graph, decoder_shape, sound_graph
 from audio.onnx.runtime import OrtFile
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, numbers_of, read_vocabulary, tokens_of
 from audio.recognizers.moonshine_decoder import NONE_RATED
-from audio.recognizers.moonshine_model import model_files
+from audio.recognizers.moonshine_files import model_files
 
 Floats = NDArray[np.float32]
 Reading = tuple[dict[str, Floats], list[Floats]]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audio.onnx.runtime import OrtFile, onnx_session
-from audio.recognizers.moonshine_model import model_files
+from audio.recognizers.moonshine_files import model_files
 
 FC1 = "layers.0.mlp.fc1"
 

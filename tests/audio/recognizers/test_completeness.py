@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from audio.recognizers.completeness import completeness_of
-from audio.recognizers.moonshine_model import model_files
+from audio.recognizers.moonshine_files import model_files
 
 
 def test_of_an_encoder_that_it_was_not_taught_with_it_says_nothing(tmp_path: Path) -> None:

@@ -28,19 +28,8 @@ from audio.recognizers.decoding.growing_window import last_pause
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
-from audio.recognizers.moonshine_grammars import (
-    EmailGrammars,
-    begins_with_domain,
-    digit_grammar,
-    digits_grammar,
-    is_name_in_words,
-    may_run_away,
-    name_grammar,
-    names_domain,
-    runs_away,
-    spelling_grammar,
-)
-from audio.recognizers.moonshine_model import LoadedModel, Transcription, Utterance, model_files
+from audio.recognizers.moonshine_files import model_files
+from audio.recognizers.moonshine_model import LoadedModel, Transcription, Utterance
 from audio.recognizers.moonshine_phrases import LikelyPhrases, PhraseBook
 from audio.resample import resample
 from voiceagent.bench.speech import trimmed
@@ -342,12 +331,6 @@ async def test_who_was_asked_for_a_number_is_heard_to_say_one(number: str) -> No
     assert decode_one(sound, "", Event(), Flush(number=True))[0].text == number
 
 
-def test_oh_is_a_digit_beside_others_only(model: LoadedModel) -> None:
-    oh = [*tokens_of("oh", numbers_of(model.vocabulary)), END]
-    assert not digit_grammar(model.vocabulary).allows(oh)
-    assert digits_grammar(model.vocabulary).allows(oh)
-
-
 def test_a_number_of_one_word_is_not_expected_to_be_oh(model: LoadedModel) -> None:
     numbers = numbers_of(model.vocabulary)
     oh, four = (tokens_of(word, numbers) for word in ("oh", "four"))
@@ -528,15 +511,6 @@ async def test_a_name_is_heard_with_its_apostrophe(model: LoadedModel) -> None:
     assert words_of(name) == ("o", "apostrophe", "b", "r", "i", "e", "n")
 
 
-def test_a_name_may_be_said_before_its_letters(model: LoadedModel) -> None:
-    """Held to letters alone, "Petty" was "P.", and the name "Ppetty"."""
-    numbers = numbers_of(model.vocabulary)
-    grammar = name_grammar(model.vocabulary, "Paddy, are you p e t t y")
-    assert grammar.allows([*tokens_of("Paddy", numbers), *tokens_of("p", numbers), END])
-    assert not grammar.allows([*tokens_of("Smith", numbers), END])  # was not heard
-    assert not grammar.allows([*tokens_of("are", numbers), END])  # a letter, misheard
-
-
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
 async def test_letters_have_examples_of_the_callers_own(model: LoadedModel) -> None:
     words = "M for mother, E, Y for yellow, E, R"
@@ -545,81 +519,12 @@ async def test_letters_have_examples_of_the_callers_own(model: LoadedModel) -> N
     assert words_of(name) == words_of(words)
 
 
-def test_letters_have_only_examples_that_begin_with_them(model: LoadedModel) -> None:
-    numbers = numbers_of(model.vocabulary)
-    grammar = spelling_grammar(model.vocabulary)
-    assert grammar.allows([*tokens_of("N for nobody", numbers), END])
-    assert grammar.allows([*tokens_of("m as in mother", numbers), END])
-    assert not grammar.allows([*tokens_of("N for mother", numbers), END])
-
-
-@pytest.mark.parametrize(
-    ("text", "is_said"),
-    [
-        ("Emma Louise Parker.", True),
-        ("Brown-Harris.", True),
-        ("B, o, w, d, e, n.", False),
-        ("Are you in tea", False),  # letters, misheard
-        ("Mike Alpha Romeo", False),
-        ("", False),
-    ],
-)
-def test_a_name_that_is_said_and_not_spelled_is_known(text: str, is_said: bool) -> None:
-    assert is_name_in_words(text) is is_said
-
-
-@pytest.mark.parametrize(
-    ("text", "lost"),
-    [
-        ("Takahashi-t-a-t-a-t-a-t-a-t-a", True),
-        ("M-c-k-e-e-e-e-e-e-e", True),
-        ("Aaron Allan", False),
-        ("5 5 5 5, 5 5 5 5", False),  # a card's
-        ("B a n a n a", False),
-        ("H-a-n-f-o-n-o-v-a-n-f-o-n-o-v-a-n-a-g-a-n 4.", True),
-        ("Parker, p a r k e r", False),
-        ("M i s s i s s i p p i dot com", False),
-    ],
-)
-def test_a_transcript_that_repeats_itself_is_known(text: str, lost: bool) -> None:
-    assert runs_away(text) is lost
-
-
-@pytest.mark.parametrize(
-    ("text", "may"),
-    [
-        ("five five five five, five five", True),
-        ("4111111111111111", True),
-        ("Triple five, five", False),
-        ("One one two two one one", False),
-        ("M-c-k-e-e-e-e-e-e-e", True),
-    ],
-)
-def test_of_many_equal_digits_the_count_may_be_wrong(text: str, may: bool) -> None:
-    assert may_run_away(text) is may
-
-
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
 async def test_equal_digits_in_groups_are_counted(model: LoadedModel) -> None:
     words = "five five five five, five five five five, five five five five, four four four four"
     sound = await said(words)
     heard = model.open()(sound, "", Event(), Flush(number=True))[0].text
     assert words_of(heard).count("five") == 12
-
-
-@pytest.mark.parametrize(
-    ("text", "allowed"),
-    [
-        (" at Zulu, India, golf, golf, oscar dot n l", True),
-        (" red, lion dot org", True),  # as it was heard
-        (" z-i-g-g-o dot n l", False),  # where words of the alphabet were heard
-        (" at Zulu India", False),
-    ],
-)
-def test_a_domain_alone_may_be_expected(model: LoadedModel, text: str, allowed: bool) -> None:
-    numbers = numbers_of(model.vocabulary)
-    grammar = EmailGrammars(model.vocabulary).domain("red lion, golf dot org")
-    assert grammar.allows([*tokens_of(text[1:], numbers), END]) is allowed
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
@@ -631,19 +536,6 @@ async def test_the_ending_of_a_domain_is_heard_where_one_is_expected(model: Load
     )
     assert words_of(free)[-3:] != ("dot", "n", "l")
     assert words_of(held)[-3:] == ("dot", "n", "l")
-
-
-@pytest.mark.parametrize(
-    ("text", "begins"),
-    [
-        ("No, at H. R. D. L. U. R. Dot Con View", True),
-        ("At willow.org", True),
-        ("No, at last", False),
-        ("Sam at willow dot org", False),
-    ],
-)
-def test_an_answer_that_begins_with_a_domain_is_known(text: str, begins: bool) -> None:
-    assert begins_with_domain(text) is begins
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
@@ -686,22 +578,6 @@ async def test_a_domain_that_is_corrected_is_not_heard_as_letters(model: LoadedM
     expected = (Flush(spelling="email"), Flush(spelling="letters"))
     address, corrected = (model.open()(sound, "", Event(), flush)[0].text for flush in expected)
     assert corrected == address
-
-
-@pytest.mark.parametrize(
-    ("text", "is_domain"),
-    [
-        ("No, at willow.org.", True),
-        ("No, at G. mail dot com", True),
-        ("No, it's web dot D. E.", True),
-        ("At gmx.co.uk", True),
-        ("No, that's not it.", False),
-        ("B as in boy.", False),
-        ("No. Me.", False),
-    ],
-)
-def test_an_answer_that_ends_in_a_domain_is_known(text: str, is_domain: bool) -> None:
-    assert names_domain(text) is is_domain
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)

@@ -13,10 +13,11 @@ from sounds import chunks, recognized, said
 
 from audio.onnx.runtime import onnx_session
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, moonshine_model
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, moonshine_files
 from audio.recognizers.decoding.growing_window import Segment
 from audio.recognizers.moonshine import MoonshineRecognizer
-from audio.recognizers.moonshine_model import LoadedModel, model_files
+from audio.recognizers.moonshine_files import model_files
+from audio.recognizers.moonshine_model import LoadedModel
 from voiceagent.weights import is_stored, known_weights, weights_folder
 
 QUESTION = "When is breakfast, and may I have it in my room?"
@@ -70,7 +71,7 @@ async def test_end_of_a_turn_is_rated_by_the_tiny_model_s_encoder(model: LoadedM
 
 
 async def test_without_the_tiny_model_no_turn_is_rated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moonshine_model, "find_spec", lambda name: None)
+    monkeypatch.setattr(moonshine_files, "find_spec", lambda name: None)
     assert decode(LoadedModel(folder), await said(QUESTION)).complete is None
 
 

@@ -5,33 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from typing import ClassVar
 
 from audio.recognizers import Spelling
 from voiceagent.agents.capture.corrections import correct_text, instead_of, joined, replace_similar, spell_out
-from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repair, without_asides
+from voiceagent.agents.capture.email_domains import (
+    CUT_OFF,
+    PROVIDERS,
+    corrected_domain,
+    ending_said,
+    nearest_domain,
+    provider_named,
+    with_ending,
+)
+from voiceagent.agents.capture.misheard_emails import MAX_WORDS, address_as_said, with_o
+from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repair
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.conversation.words import words_of
-from voiceagent.text_normalization.spoken_digits import number_at
 
-PROVIDERS = (
-    "gmail.com", "yahoo.com", "hotmail.com", "outlook.com", "icloud.com", "aol.com", "live.com", "msn.com",
-    "me.com", "mac.com", "proton.me", "protonmail.com", "gmx.com", "gmx.net", "gmx.de", "web.de", "mail.com",
-    "t-online.de", "freenet.de", "posteo.de", "yahoo.co.uk", "hotmail.co.uk", "btinternet.com", "sky.com",
-    "comcast.net", "verizon.net", "att.net", "googlemail.com", "yahoo.es", "hotmail.es", "yandex.com",
-    "zoho.com", "fastmail.com", "example.com", "orange.fr", "libero.it",
-)  # fmt: skip
-"""Domains of large providers, to which a misheard domain is drawn."""
-_NEAR_PROVIDER, _NEAR_CORRECTED = 0.8, 0.7
-"""Minimum similarity of a misheard domain and that of a provider; of one that the caller said again, as most
-that recognizers get wrong twice are letters: "gmx".
-"""
-_CUT_OFF = {"mail.com": "gmail.com"}
-"""Domains that are more often what is left of another: of "at gmail", recognizers write "at mail". Said as a
-correction, they stand.
-"""
 _ADDRESS = re.compile(
     r"[a-z0-9ß-ÿ_+](?:[a-z0-9ß-ÿ_+.'/-]*[a-z0-9ß-ÿ_+-])?@(?:[a-z0-9ß-ÿ](?:[a-z0-9ß-ÿ-]*[a-z0-9ß-ÿ])?\.)+[a-z]{2,24}"
 )
@@ -40,41 +33,9 @@ _MAX_LOCAL, _MAX_ADDRESS = 64, 254
 _BOTH_REFUSED = "@"
 """Draft of an address of which nothing is known, and whose domain the caller is asked to spell, too."""
 _FILLERS = ("uh", "um", "er", "hm", "well", "äh", "ähm", "eh")
-_MAX_WORDS = 3
-"""Words of a local part without a sign between them: more are a sentence."""
-_MISHEARD = (
-    (re.compile(r"\bnot\b", re.I), "dot"),
-    (re.compile(r"(?<=\w )dart (?!at\b)", re.I), "dot "),
-    (re.compile(r"\bdot (?:come|calm)\b", re.I), "dot com"),
-    (re.compile(r"\bdot(com?|org|net)\b", re.I), r"dot \1"),
-    (re.compile(r"\b(?:at )?(?:a|e|eye|i)[ -]cloud\b", re.I), "at icloud"),
-    (
-        re.compile(
-            rf"\b(?:at|art|add|ad)({'|'.join(sorted({one.partition('.')[0] for one in PROVIDERS}))})\b", re.I
-        ),
-        r"at \1",
-    ),
-    (re.compile(r"\btoo?,? (?=at\b)", re.I), "2 "),
-    (re.compile(r"\bfor,? (?=at\b)", re.I), "4 "),
-    (re.compile(r"\bout look\b", re.I), "outlook"),
-    (re.compile(r"\b(?:at (?:g|gee|e)[ -]?|edge ?)mail\b", re.I), "at gmail"),
-    (re.compile(r"\b(?:hot|heart|hard) ?mail\b", re.I), "hotmail"),
-    # "t dot baker" is written as an initial; letters that are spelled follow each other
-    (re.compile(r"(?<![\w.] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
-)
-"""Texts that English recognizers write in an answer to the question for an address, and what was said."""
-_OH = re.compile(r"\boh(?=[\s,.]+[a-z]\b)", re.I)
-_AT = re.compile(r"\bat\b|@", re.I)
 _SAID_AGAIN = 0.7
 """Minimum similarity of a first part and the words in its place: "bob" and "bob forty two"."""
 _WITHOUT_SIGN = re.compile(r"\b(?:without|no) (?:the |an? )?(dot|dash|hyphen|underscore)\b", re.I)
-_PROVIDER_ALONE = re.compile(
-    r"(?<=\w)(?:[\s,.]+(?:and|an|add|ad|act|that|it|a|had|hat))?[\s,.]+(?=("
-    + "|".join(re.escape(one).replace(r"\.", r"(?:\.| dot )") for one in PROVIDERS)
-    + r")\W*$)\1",
-    re.I,
-)
-"""The domain of a large provider at the end of a text, with what recognizers write for the "at" before it."""
 _MIN_PIECE = 3
 """Letters of a piece that is spelled again, at least."""
 _SIMILAR_WORD, _FIRST_LETTER = 0.6, 0.15
@@ -117,7 +78,7 @@ class Email(Task[str]):
             prompt = prompts.spell_domain if draft == _BOTH_REFUSED else prompts.domain
             return Heard(draft=f"{local}@", prompt=prompt)
         near = nearest_domain(domain)
-        address = f"{local}@{_CUT_OFF.get(near, near)}"
+        address = f"{local}@{CUT_OFF.get(near, near)}"
         if is_address(address):
             return Heard(address, address)
         return Heard(draft=f"{local}@", prompt=now.words.prompts.domain)
@@ -149,19 +110,19 @@ class Email(Task[str]):
     def correct(self, value: str, text: str, now: Circumstances) -> str | None:
         """Return the address with another ending, domain, part or letter."""
         plain = without_openings(text, now.language)
-        plain = _with_o(plain) if now.language == "en" else plain
+        plain = with_o(plain) if now.language == "en" else plain
         symbols = merge_spelled(symbols_of(plain, now.language))
         local, at_sign, domain = _parted(symbols)
         own_local, _, own_domain = value.partition("@")
         if at_sign and local and domain:
             return self._valid(f"{local}@{nearest_domain(domain)}")
         if at_sign:
-            return self._valid(f"{own_local}@{_corrected_domain(domain, own_domain)}")
-        if (ending := _ending_said(plain, now)) and symbols[0].text != "@":
-            return self._valid(f"{own_local}@{_with_ending(own_domain, ending)}")
+            return self._valid(f"{own_local}@{corrected_domain(domain, own_domain)}")
+        if (ending := ending_said(plain, now)) and symbols[0].text != "@":
+            return self._valid(f"{own_local}@{with_ending(own_domain, ending)}")
         if symbols and symbols[0] == Symbol("sign", "."):
-            return self._valid(f"{own_local}@{_with_ending(own_domain, joined(symbols)[1:])}")
-        provider = _provider(local)
+            return self._valid(f"{own_local}@{with_ending(own_domain, joined(symbols)[1:])}")
+        provider = provider_named(local)
         if provider is not None:
             return self._valid(f"{own_local}@{provider}")
         if instead_of(plain, now) is None and (spelled := _with_spelled_piece(own_local, symbols)):
@@ -187,12 +148,7 @@ class Email(Task[str]):
 
 def _address_symbols(text: str, now: Circumstances) -> list[Symbol]:
     """Return the symbols of an address or a part of it, misheard words as they were said."""
-    plain = without_asides(text, now.language)
-    if now.language == "en":
-        for misheard, said in _MISHEARD:
-            plain = misheard.sub(said, plain)
-        plain = _with_dot_between(_with_at_before_provider(_with_o(plain)), now)
-    return merge_spelled(symbols_of(plain, now.language))
+    return merge_spelled(symbols_of(address_as_said(text, now), now.language))
 
 
 def _repaired(said: tuple[str, str, str], again: tuple[str, str, str]) -> tuple[str, str, str]:
@@ -228,35 +184,6 @@ def merge_spelled(symbols: Sequence[Symbol]) -> list[Symbol]:
     return merged[:-1]
 
 
-def _with_at_before_provider(text: str) -> str:
-    """Return a text without "at" with one before a large provider: "Bob 42 and outlook dot com"."""
-    return text if _AT.search(text) else _PROVIDER_ALONE.sub(r" at \1", text)
-
-
-def _with_o(text: str) -> str:
-    """Return a text with the letter O in place of an "oh" before a letter and after no number: "T, oh, M"."""
-
-    def written(oh: re.Match[str]) -> str:
-        before = words_of(text[: oh.start()])
-        return oh[0] if before and number_at(before[-1:], 0, "en")[0] else "o"
-
-    return _OH.sub(written, text)
-
-
-def _with_dot_between(text: str, now: Circumstances) -> str:
-    """Return a text with the only stop in a row of words of the alphabet as the dot that it stands for:
-    "Charlie Alpha Lima. Lima at". Where words are said with pauses, each has a stop or a comma after it.
-    """
-    at_sign = _AT.search(text)
-    local = text[: at_sign.start()] if at_sign else text
-    before, stop, after = local.rstrip(" .").partition(". ")
-    words = f"{before} {after}".lower().split()
-    spelled = len(words) > _MAX_WORDS and all(
-        word in now.words.alphabet or word in now.words.signs for word in words
-    )
-    return f"{before} dot {after} {text[len(local) :]}" if stop and spelled else text
-
-
 def _without_fillers(symbols: Sequence[Symbol]) -> list[Symbol]:
     return [symbol for symbol in symbols if symbol.kind != "word" or symbol.text not in _FILLERS]
 
@@ -266,7 +193,7 @@ def _is_remark(text: str, symbols: Sequence[Symbol], at_sign: str, now: Circumst
     words = [symbol.text for symbol in symbols if symbol.kind == "word"]
     said = set(words_of(text)) - {word for opening in now.words.openings for word in opening}
     talk = not now.words.remarks.isdisjoint(said | set(words))
-    return talk or text.rstrip().endswith("?") or (not at_sign and len(words) > _MAX_WORDS)
+    return talk or text.rstrip().endswith("?") or (not at_sign and len(words) > MAX_WORDS)
 
 
 def _is_one_part(symbols: Sequence[Symbol]) -> bool:
@@ -298,47 +225,6 @@ def _parted(symbols: Sequence[Symbol]) -> tuple[str, str, str]:
     address = "".join(symbol.text.replace("'", "") for symbol in _without_fillers(symbols))
     local, at_sign, domain = address.rpartition("@") if "@" in address else (address, "", "")
     return local.rpartition("@")[2].strip("."), at_sign, domain.strip(".-")
-
-
-def _corrected_domain(domain: str, refused: str) -> str:
-    """Return the domain that a caller gives in place of a refused one."""
-    others = [one for one in PROVIDERS if one != refused and one not in _CUT_OFF]
-    near = get_close_matches(domain, others, 1, _NEAR_CORRECTED)
-    same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
-    heard_well = domain in PROVIDERS and domain != refused
-    return near[0] if same_ending and not heard_well else nearest_domain(domain)
-
-
-def nearest_domain(domain: str) -> str:
-    """Return a domain, drawn to that of a large provider near it, and with its ending if it has none."""
-    name, _, ending = domain.partition(".")
-    named = _provider(name) if len(ending) < 2 else None  # "dot D" is what is left of "dot D E"
-    if named is not None:
-        return named
-    near = get_close_matches(domain, PROVIDERS, 1, _NEAR_PROVIDER) if len(name) > 2 else []
-    same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
-    return near[0] if same_ending else domain
-
-
-def _provider(name: str) -> str | None:
-    """Return the domain of a provider that was named without its ending."""
-    return next((domain for domain in PROVIDERS if domain.partition(".")[0] == name), None)
-
-
-def _with_ending(domain: str, ending: str) -> str:
-    """Return the domain with its last labels replaced, as many as the ending has, but never the first."""
-    labels = domain.split(".")
-    kept = max(1, len(labels) - max(1, ending.count(".") + 1))
-    return ".".join([*labels[:kept], ending])
-
-
-def _ending_said(text: str, now: Circumstances) -> str:
-    """Return the right ending of "not dot com, dot org" and "dot org, not dot com", "" for other texts."""
-    endings = re.findall(r"(?:\bdot |\.)([a-z]+(?:(?: dot |\.)[a-z]+)?|(?:[a-z] )?[a-z])\b", text.lower())
-    if len(endings) != 2 or now.language != "en" or "not" not in words_of(text):
-        return ""
-    right = endings[1] if words_of(text)[0] == "not" else endings[0]
-    return re.sub(r" dot ", ".", right).replace(" ", "")
 
 
 def _with_spelled_piece(local: str, symbols: Sequence[Symbol]) -> str | None:

@@ -1,0 +1,67 @@
+"""Domains of e-mail addresses: those of large providers, and corrections of a domain."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+
+from voiceagent.agents.capture.task import Circumstances
+from voiceagent.conversation.words import words_of
+
+PROVIDERS = (
+    "gmail.com", "yahoo.com", "hotmail.com", "outlook.com", "icloud.com", "aol.com", "live.com", "msn.com",
+    "me.com", "mac.com", "proton.me", "protonmail.com", "gmx.com", "gmx.net", "gmx.de", "web.de", "mail.com",
+    "t-online.de", "freenet.de", "posteo.de", "yahoo.co.uk", "hotmail.co.uk", "btinternet.com", "sky.com",
+    "comcast.net", "verizon.net", "att.net", "googlemail.com", "yahoo.es", "hotmail.es", "yandex.com",
+    "zoho.com", "fastmail.com", "example.com", "orange.fr", "libero.it",
+)  # fmt: skip
+"""Domains of large providers, to which a misheard domain is drawn."""
+_NEAR_PROVIDER, _NEAR_CORRECTED = 0.8, 0.7
+"""Minimum similarity of a misheard domain and that of a provider; of one that the caller said again, as most
+that recognizers get wrong twice are letters: "gmx".
+"""
+CUT_OFF = {"mail.com": "gmail.com"}
+"""Domains that are more often what is left of another: of "at gmail", recognizers write "at mail". Said as a
+correction, they stand.
+"""
+
+
+def corrected_domain(domain: str, refused: str) -> str:
+    """Return the domain that a caller gives in place of a refused one."""
+    others = [one for one in PROVIDERS if one != refused and one not in CUT_OFF]
+    near = get_close_matches(domain, others, 1, _NEAR_CORRECTED)
+    same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
+    heard_well = domain in PROVIDERS and domain != refused
+    return near[0] if same_ending and not heard_well else nearest_domain(domain)
+
+
+def nearest_domain(domain: str) -> str:
+    """Return a domain, drawn to that of a large provider near it, and with its ending if it has none."""
+    name, _, ending = domain.partition(".")
+    named = provider_named(name) if len(ending) < 2 else None  # "dot D" is what is left of "dot D E"
+    if named is not None:
+        return named
+    near = get_close_matches(domain, PROVIDERS, 1, _NEAR_PROVIDER) if len(name) > 2 else []
+    same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
+    return near[0] if same_ending else domain
+
+
+def provider_named(name: str) -> str | None:
+    """Return the domain of a provider that was named without its ending."""
+    return next((domain for domain in PROVIDERS if domain.partition(".")[0] == name), None)
+
+
+def with_ending(domain: str, ending: str) -> str:
+    """Return the domain with its last labels replaced, as many as the ending has, but never the first."""
+    labels = domain.split(".")
+    kept = max(1, len(labels) - max(1, ending.count(".") + 1))
+    return ".".join([*labels[:kept], ending])
+
+
+def ending_said(text: str, now: Circumstances) -> str:
+    """Return the right ending of "not dot com, dot org" and "dot org, not dot com", "" for other texts."""
+    endings = re.findall(r"(?:\bdot |\.)([a-z]+(?:(?: dot |\.)[a-z]+)?|(?:[a-z] )?[a-z])\b", text.lower())
+    if len(endings) != 2 or now.language != "en" or "not" not in words_of(text):
+        return ""
+    right = endings[1] if words_of(text)[0] == "not" else endings[0]
+    return re.sub(r" dot ", ".", right).replace(" ", "")
