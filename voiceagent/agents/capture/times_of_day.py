@@ -25,7 +25,7 @@ _AFTERNOON = ("pm", "afternoon", "evening", "night", "tonight", "nachmittags", "
 _BEFORE_HOUR = ("at", "um", "las", "la", "gegen", "by", "around", "about", "after", "before", "until", "till")
 _AFTER_HOUR = ("oclock", "uhr", "am", "pm", "hundred", "ish")
 _COUNTED = re.compile(r"(?:day|week|month|year|hour|minute|night|guest|person)s?|people")
-"""What a number counts that is no hour: "about two weeks", "after five minutes"."""
+"""Nouns whose number is no hour: "about two weeks", "after five minutes"."""
 _DOTTED = re.compile(
     r"(?<![\d./])(?P<hour>[01]?\d|2[0-4])(?:h|\.(?=[0-5]\d\b(?![./]\d)))(?P<minute>[0-5]\d)\b"
     r"(?P<named>\s*(?:uhr|horas|h)\b)?"
