@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from typing import ClassVar
 
 from audio.recognizers import Spelling
+from voiceagent.agents.capture.choices import answer_of
 from voiceagent.agents.capture.corrections import correct_text, instead_of, joined, replace_similar, spell_out
 from voiceagent.agents.capture.email_domains import (
     CUT_OFF,
@@ -60,7 +61,11 @@ class Email(Task[str]):
     asks_for: ClassVar[Spelling] = "email"
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
-        """Parse words, letters and signs. A part without "@" is the local part, or the domain after it."""
+        """Parse words, letters and signs. A part without "@" is the local part, or the domain after it. A mere
+        yes or no is neither.
+        """
+        if (answer := answer_of(text, now.words)) is not None and not answer[1]:
+            return Heard(draft=draft)
         before, after = split_at_repair(without_openings(text, now.language), now.language)
         symbols = _address_symbols(after, now)
         local, at_sign, domain = _parted(symbols)

@@ -233,6 +233,11 @@ def test_an_answer_that_is_not_understood_gets_the_question_again() -> None:
     assert step == Ask("Sorry, I did not get that. Small or large?", dictated=False)
 
 
+def test_a_mere_yes_is_no_part_of_an_address() -> None:
+    _, step = hold(Email(QUESTION), "bob at gmail dot com", "no", "yes")
+    assert isinstance(step, Ask) and step.text == SPELL_LOCAL
+
+
 TURNS = st.lists(
     st.sampled_from(
         ("yes", "no", "bob at gmail dot com", "B as in boy", "never", "", "<1>", "<#>", "<*>", "5 5 5",
