@@ -61,8 +61,8 @@ class Email(Task[str]):
     asks_for: ClassVar[Spelling] = "email"
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
-        """Parse words, letters and signs. A part without "@" is the local part, or the domain after it. A mere
-        yes or no is neither.
+        """Parse words, letters and signs. A part without "@" is the local part, or the domain after it; a
+        mere yes or no is neither.
         """
         if (answer := answer_of(text, now.words)) is not None and not answer[1]:
             return Heard(draft=draft)
