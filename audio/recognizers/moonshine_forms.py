@@ -108,12 +108,10 @@ class Forms:
     def _prior(self) -> SpellingPrior:
         return spelling_prior(self._vocabulary, self._words)
 
-    def expected(self, sound: Samples, flush: Flush | None, text: str) -> list[Form]:
-        """Return the forms that a flush expects in audio of this length, the likeliest first. text: the free
-        transcript.
+    def expected(self, sound: Samples, flush: Flush, text: str) -> list[Form]:
+        """Return the forms that a special flush expects in audio of this length, the likeliest first. text:
+        the free transcript.
         """
-        if flush is None or not flush.is_special:
-            return []
         if not flush.spelling:
             return [Form(self._digit if loud_s(sound) <= ONE_WORD_S else self._digits)]
         spelling = flush.spelling

@@ -14,7 +14,7 @@ import numpy as np
 from audio.pcm import Samples
 from audio.recognizers import NOTHING_EXPECTED, SAMPLE_RATE_HZ, ExpectedSpeech, Flush, RecognizerError
 from audio.recognizers.completeness import Completeness, completeness_of
-from audio.recognizers.decoding.beam_search import BeamSearch, Expected
+from audio.recognizers.decoding.beam_search import BeamSearch, Beginning, Expected
 from audio.recognizers.decoding.growing_window import (
     Segment,
     last_pause,
@@ -31,7 +31,7 @@ from audio.recognizers.decoding.moonshine_vocabulary import (
 )
 from audio.recognizers.moonshine_decoder import Encoder, EncoderDecoder
 from audio.recognizers.moonshine_files import model_files
-from audio.recognizers.moonshine_forms import ONE_WORD_S, Forms, is_likely
+from audio.recognizers.moonshine_forms import ONE_WORD_S, Form, Forms, is_likely
 from audio.recognizers.moonshine_phrases import LikelyPhrases, PhraseBook
 from audio.recognizers.moonshine_search import DraftCandidates, accept_draft, finish_search
 from audio.recognizers.moonshine_transcripts import may_run_away
@@ -178,7 +178,7 @@ class LoadedModel:
             )
         finish_search(search, candidates, steps, max_tokens, abandoned)
         best = search.best
-        for form in self._forms.expected(sound, flush, self.text(list(best.tokens[1:]))):
+        for form in self._forms_for(sound, flush, best):
             if abandoned.is_set() or (form.prior is None and form.grammar.allows(best.tokens[1:])):
                 break
             held = BeamSearch(BEGIN, END, grammar=form.grammar, prior=form.prior)
@@ -191,6 +191,12 @@ class LoadedModel:
         tokens = best.tokens[1:]
         confidence = float(np.exp(best.logarithm / len(tokens)))
         return Transcription([token for token in tokens if token != END], confidence, complete)
+
+    def _forms_for(self, sound: Samples, flush: Flush | None, free: Beginning) -> list[Form]:
+        """Return the forms that the transcript may be held to. free: the free one."""
+        if flush is None or not flush.is_special:
+            return []
+        return self._forms.expected(sound, flush, self.text(list(free.tokens[1:])))
 
     def text(self, tokens: list[int]) -> str:
         """Return the text of `tokens`; "" for the typical transcripts of wordless audio."""

@@ -6,17 +6,18 @@ import re
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from voiceagent.agents.capture.relative_dates import next_weekday, ordinals, past_day, relative_day
+from voiceagent.agents.capture.relative_dates import (
+    next_weekday,
+    ordinals,
+    past_day,
+    relative_day,
+    weekdays,
+)
 from voiceagent.agents.capture.self_repairs import parse_meant
 from voiceagent.agents.capture.task import Circumstances
 from voiceagent.agents.capture.times_of_day import with_colons
 from voiceagent.text_normalization.spoken_digits import number_at
 
-_DAYS = {
-    "en": ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
-    "de": ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"),
-    "es": ("lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo"),
-}
 _MONTHS = {
     "en": ("january", "february", "march", "april", "may", "june", "july", "august", "september",
            "october", "november", "december"),
@@ -165,7 +166,7 @@ def _year(tokens: Sequence[str], at: int, language: str) -> int:
 
 def _weekday(tokens: Sequence[str], today: date, language: str) -> date | None:
     """Return the next day of the week that is named; today counts as a week later."""
-    names = _DAYS.get(language, _DAYS["en"])
+    names = weekdays(language)
     for at, token in enumerate(tokens):
         if token in names and not _is_last(tokens, at):
             return next_weekday(names.index(token), today)
@@ -192,8 +193,8 @@ def _day(year: int, month: int, day: int) -> date | None:
 
 def spoken_date(day: date, now: Circumstances) -> str:
     """Return a day with its weekday, for a voice; with the year unless it is within eleven months."""
-    names = _DAYS.get(now.language, _DAYS["en"]), _MONTHS.get(now.language, _MONTHS["en"])
-    weekday, month = names[0][day.weekday()], names[1][day.month - 1]
+    weekday = weekdays(now.language)[day.weekday()]
+    month = _MONTHS.get(now.language, _MONTHS["en"])[day.month - 1]
     year = "" if timedelta(0) <= day - now.now.date() < timedelta(days=330) else f" {day.year}"
     if now.language == "de":
         return f"{weekday.capitalize()}, {day.day}. {month.capitalize()}{year}"

@@ -184,6 +184,11 @@ def ordinals(language: str) -> Mapping[str, int]:
     return {words.lower().replace("-", " "): day for day, words in written.items() if words}
 
 
+def weekdays(language: str) -> tuple[str, ...]:
+    """Return the names of the days of the week in lower case, Monday first."""
+    return _WORDS.get(language, _WORDS["en"]).days
+
+
 def next_weekday(index: int, today: date) -> date:
     """Return the next day of the week; today counts as a week later. index: 0 for Monday."""
     return today + timedelta(days=(index - today.weekday() - 1) % 7 + 1)
