@@ -26,7 +26,8 @@ from voiceagent.telemetry.metrics import Metrics
 log = structlog.get_logger()
 
 QUESTION = "Hello, what can you do for me?"
-TIMEOUT_S = 60.0
+TIMEOUT_S = 180.0
+"""A model of 1.5 B in 4 bits reads an agent's prompt of 540 tokens in 15 s to a minute on two slow, busy cores."""
 
 
 class WarmUpError(Exception):
@@ -86,7 +87,9 @@ async def _warm_up_call(services: Services, timeout_s: float) -> dict[str, float
     if services.answering.policy.llm_end is not None:
         await _warm_up_turn_end(services, timeout_s)
     measuring = replace(services.measuring, metrics=Metrics(log_turns=False))  # not a caller's turn
-    services = replace(services, measuring=measuring)
+    # a filler's audio would end the turn before a slow LLM has read the prompt
+    speaking = replace(services.speaking, filler=None)
+    services = replace(services, measuring=measuring, speaking=speaking)
     manual = replace(services.settings, turn_detection=None, latency_events=True, output_modality="audio")
     caller = _Caller()
     session = Session("warm-up", services, manual, caller)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from voiceagent.demo.agent import FrontDesk
 from voiceagent.engines.engines import Engines
 from voiceagent.server.engine_building import build_engines
 from voiceagent.server.startup import started
+from voiceagent.server.warm_up import QUESTION, warm_up
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed, ConfigError
 
@@ -94,6 +97,23 @@ async def test_the_warm_up_asks_with_the_prompt_and_tools_of_an_agent_in_python(
         assert asked[-1].messages[0] == Message("system", FrontDesk().prompt())
         assert {tool.name for tool in asked[-1].tools} == {tool.spec.tool.name for tool in FrontDesk.tools}
         assert services.settings.tools == ()
+
+
+async def test_the_warm_up_waits_for_a_slow_llm_and_says_no_filler_instead(config, monkeypatch):
+    async with started(config, build_engines(config), Metrics()) as (services, _):
+        impatient = replace(services.speaking, filler=services.speaking.apology, filler_after_s=0.0)
+        read = []
+
+        async def generate(request: Request) -> AsyncGenerator[Delta, None]:
+            await asyncio.sleep(0.3)
+            read.append(request.messages[-1])
+            yield Delta("I take orders.")
+            yield Delta(finish_reason="stop", usage=Usage(9, 0, 4))
+
+        monkeypatch.setattr(services.answering.llm, "generate", generate)
+        latency = await warm_up(replace(services, speaking=impatient))
+        assert read == [Message("user", QUESTION)]
+        assert "llm_ttft" in latency
 
 
 async def test_the_warm_up_runs_no_tool_of_an_mcp_server(config, monkeypatch):
