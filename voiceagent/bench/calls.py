@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
+import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -166,24 +167,25 @@ async def _measure(
     try:
         await _unless_over(calling, RAMP_S)
         tally.restart()
-        crowd.lateness_s.clear()
-        crowd.broken.clear()
-        begin_s, cpu_s = clock(), server.cpu_s()
+        crowd.restart()
+        cpu_s = server.cpu_s()
         await _unless_over(calling, plan.seconds)
-        call_minutes = calls * (clock() - begin_s) / 60
         cpu_s = server.cpu_s() - cpu_s
         grown_bytes = server.memory_bytes() - idle_bytes
     finally:
         calling.cancel()
         await asyncio.wait([calling])
+    if crowd.refused:
+        print(f"{calls} calls: {len(crowd.refused)} times {crowd.refused[-1]}", file=sys.stderr)
     if not tally.from_voice:
         raise CommandFailed(f"none of {tally.turns} turns was answered: is there speech in the recordings?")
     return {
         "calls": calls,
+        "calls refused as busy": len(crowd.refused),
         "calls broken off": len(crowd.broken),
         **_counts(tally),
         **_waits(tally),
-        "CPU s a call-minute": cpu_s / call_minutes,
+        "CPU s a call-minute": cpu_s * 60 / crowd.called_s,
         "MB a call": grown_bytes / calls / 1e6,
         "callers late p99 ms": percentile(crowd.lateness_s, 99) * 1000,
     }

@@ -16,7 +16,13 @@ from voiceagent.validation.errors import CommandFailed
 
 SLOTS = 10
 """Callers are spread over this many moments of each 20 ms, as independent people would be."""
+AGAIN_S = 5.0
+"""Time after which a caller whom a busy server has refused calls again."""
 Clock = Callable[[], float]
+
+
+class ServerBusy(CommandFailed):
+    """The server refused a call as it can take no more now (HTTP 503)."""
 
 
 class Connection(Protocol):
@@ -39,6 +45,7 @@ class Crowd:
 
     connect: opens a call; raises CommandFailed if it is refused. new_caller: returns the next caller for a
     call that begins at the given time. lateness_s: lateness of each tick. broken: why calls broke off early.
+    refused: why a busy server refused calls; these are tried again. called_s: seconds of all calls together.
     """
 
     def __init__(
@@ -55,9 +62,21 @@ class Crowd:
         self._slots: list[list[Connection]] = [[] for _ in range(SLOTS)]
         self.lateness_s: list[float] = []
         self.broken: list[str] = []
+        self.refused: list[str] = []
+        self.called_s = 0.0
+        self._reached = False
+
+    def restart(self) -> None:
+        """Reset what is counted."""
+        self.lateness_s.clear()
+        self.broken.clear()
+        self.refused.clear()
+        self.called_s = 0.0
 
     async def run(self, ramp_s: float) -> None:
-        """Run the calls; the first begin within `ramp_s`. Raises CommandFailed if one is refused."""
+        """Run the calls; the first begin within `ramp_s`. Raises CommandFailed if one is refused, unless the
+        server is busy with others.
+        """
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._pace(), name="pace")
@@ -70,10 +89,17 @@ class Crowd:
         """Make one call after another."""
         await asyncio.sleep(after_s)
         while True:
-            await self._call(self._slots[place % SLOTS])
+            try:
+                await self._call(self._slots[place % SLOTS])
+            except ServerBusy as busy:
+                if not self._reached:
+                    raise
+                self.refused.append(str(busy))
+                await asyncio.sleep(AGAIN_S)
 
     async def _call(self, slot: list[Connection]) -> None:
         connection = await self._connect()
+        self._reached = True
         connection.caller = caller = self._new_caller(self._clock())
         slot.append(connection)
         try:
@@ -94,5 +120,7 @@ class Crowd:
             await asyncio.sleep(max(0.0, due_s - self._clock()))
             now_s = self._clock()
             self.lateness_s.append(now_s - due_s)
-            for connection in self._slots[turn % SLOTS]:
+            slot = self._slots[turn % SLOTS]
+            self.called_s += FRAME_S * len(slot)
+            for connection in slot:
                 connection.speak(now_s)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from aiortc import RTCBundlePolicy, RTCConfiguration, RTCPeerConnection, RTCSess
 
 from audio.opus import OpusDecoder
 from voiceagent.bench.caller import Talker
+from voiceagent.bench.crowd import ServerBusy
 from voiceagent.bench.wires import Cleared, Refused, SpeechStopped, Understood, WebRtcWire
 from voiceagent.transports.limits import USUAL_LIMITS, Allowance
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
@@ -91,7 +93,8 @@ class WebRtcConnection:
             offer = self._peer.localDescription.sdp
             answer = await http.post(url, content=offer, headers={"content-type": "application/sdp"})
         if answer.status_code != 201:
-            raise CommandFailed(f"the server refused a call: {answer.status_code}: {answer.text}")
+            refused = ServerBusy if answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE else CommandFailed
+            raise refused(f"the server refused a call: {answer.status_code}: {answer.text}")
         await self._peer.setRemoteDescription(RTCSessionDescription(answer.text, "answer"))
         SoundIn(self._voice, self._hear, 1, Allowance(USUAL_LIMITS.max_bytes_per_s, time.monotonic()))
         self._send = SoundOut(self._voice).send

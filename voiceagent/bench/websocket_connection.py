@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import cast
 
 from voiceagent.bench.caller import Talker
+from voiceagent.bench.crowd import ServerBusy
 from voiceagent.bench.wires import (
     CLOSE,
     PING,
@@ -68,9 +69,12 @@ class WebSocketConnection(asyncio.Protocol):
                 if len(data) < _length_of_body(head):
                     return
                 # one that is full or starting has its own words
-                lacks = "" if " 503 " in status else self._wire.needs
-                said = filter(None, (status, data.decode("utf-8", "replace"), lacks))
-                self.opened.set_exception(CommandFailed(f"the server refused a call: {': '.join(said)}"))
+                busy = " 503 " in status
+                said = filter(
+                    None, (status, data.decode("utf-8", "replace"), "" if busy else self._wire.needs)
+                )
+                refused = ServerBusy if busy else CommandFailed
+                self.opened.set_exception(refused(f"the server refused a call: {': '.join(said)}"))
                 return
             self.opened.set_result(None)
         now_s = self._clock()

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from voiceagent.bench.crowd import ServerBusy
 from voiceagent.bench.websocket_connection import WebSocketConnection
 from voiceagent.bench.wires import RealtimeWire, TwilioWire
 from voiceagent.validation.errors import CommandFailed
@@ -42,7 +43,7 @@ async def test_a_server_that_refuses_a_phone_call_is_told_with_the_table_it_need
 async def test_a_server_that_cannot_take_a_phone_call_now_lacks_no_table() -> None:
     connection = WebSocketConnection(TwilioWire(), "localhost", lambda: 0.0)
     connection.data_received(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 8\r\n\r\nstarting")
-    with pytest.raises(CommandFailed, match=r"503 Service Unavailable: starting$"):
+    with pytest.raises(ServerBusy, match=r"503 Service Unavailable: starting$"):
         await connection.opened
 
 
@@ -51,5 +52,5 @@ async def test_why_a_call_is_refused_is_read_to_its_end() -> None:
     connection.data_received(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 10\r\n\r\nbusy: ")
     assert not connection.opened.done()
     connection.data_received(b"full")
-    with pytest.raises(CommandFailed, match="503 Service Unavailable: busy: full"):
+    with pytest.raises(ServerBusy, match="503 Service Unavailable: busy: full"):
         await connection.opened
