@@ -27,7 +27,11 @@ log = structlog.get_logger()
 
 QUESTION = "Hello, what can you do for me?"
 TIMEOUT_S = 180.0
-"""A model of 1.5 B in 4 bits reads an agent's prompt of 540 tokens in 15 s to a minute on two slow, busy cores."""
+"""On two slow, busy cores a model of 1.5 B in 4 bits reads a prompt of 540 tokens in up to a minute."""
+SLOW_S = 1.0
+"""A turn that failed after less was refused; after more it ran into a time-out."""
+PAUSE_S = 1.0
+"""Pause before a turn is repeated."""
 
 
 class WarmUpError(Exception):
@@ -77,10 +81,24 @@ async def warm_up(services: Services, timeout_s: float = TIMEOUT_S) -> dict[str,
     """Speak a question to the agent and wait for the beginning of its answer. Return the seconds of each
     stage.
 
-    timeout_s: timeout. Raises WarmUpError, SynthesizerError.
+    timeout_s: timeout; until then a turn that fails after a time-out is repeated, as Ollama and others load a
+    model at the first request. Raises WarmUpError, SynthesizerError.
     """
-    # a task of its own: the log lines of the one that starts the server must not name this call
-    return await asyncio.create_task(_warm_up_call(services, timeout_s), name="warm-up")
+    began_s = services.measuring.clock()
+    is_slow = False
+    while True:
+        left_s = timeout_s - (services.measuring.clock() - began_s)
+        turn_began_s = services.measuring.clock()
+        try:
+            # a task of its own: the log lines of the one that starts the server must not name this call
+            return await asyncio.create_task(_warm_up_call(services, left_s), name="warm-up")
+        except WarmUpError as error:
+            now_s = services.measuring.clock()
+            is_slow = is_slow or now_s - turn_began_s >= SLOW_S
+            if not is_slow or now_s - began_s + PAUSE_S >= timeout_s:
+                raise
+            log.warning("warm_up_repeated", reason=str(error))
+            await asyncio.sleep(PAUSE_S)
 
 
 async def _warm_up_call(services: Services, timeout_s: float) -> dict[str, float]:

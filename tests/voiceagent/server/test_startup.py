@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import sys
 from collections.abc import AsyncGenerator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from voiceagent.demo.agent import FrontDesk
 from voiceagent.engines.engines import Engines
 from voiceagent.server.engine_building import build_engines
 from voiceagent.server.startup import started
-from voiceagent.server.warm_up import QUESTION, warm_up
+from voiceagent.server.warm_up import QUESTION, WarmUpError, warm_up
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import CommandFailed, ConfigError
 
@@ -114,6 +115,28 @@ async def test_the_warm_up_waits_for_a_slow_llm_and_says_no_filler_instead(confi
         latency = await warm_up(replace(services, speaking=impatient))
         assert read == [Message("user", QUESTION)]
         assert "llm_ttft" in latency
+
+
+@pytest.mark.parametrize(("slow_s", "asked"), [(0.0, 3), (60.0, 1)])
+async def test_the_warm_up_is_repeated_after_a_time_out_and_not_after_a_refusal(
+    config, monkeypatch, slow_s, asked
+):
+    monkeypatch.setattr("voiceagent.server.warm_up.SLOW_S", slow_s)
+    monkeypatch.setattr("voiceagent.server.warm_up.PAUSE_S", 0.0)
+    async with started(config, build_engines(config), Metrics()) as (services, _):
+        requests = []
+
+        async def generate(request: Request) -> AsyncGenerator[Delta, None]:
+            requests.append(request)
+            if len(requests) < 3:
+                raise LlmError("no first token within 5 s")
+            yield Delta("I take orders.")
+            yield Delta(finish_reason="stop", usage=Usage(9, 0, 4))
+
+        monkeypatch.setattr(services.answering.llm, "generate", generate)
+        with nullcontext() if asked == 3 else pytest.raises(WarmUpError, match="no first token"):
+            await warm_up(services)
+        assert len(requests) == asked
 
 
 async def test_the_warm_up_runs_no_tool_of_an_mcp_server(config, monkeypatch):
