@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from voiceagent.bench.options import add_bench_llm, add_bench_routing, add_measurement, add_recordings
-from voiceagent.bench.people.options import add_people
+from voiceagent.bench.options import add_bench_routing, add_measurement, add_recordings
 from voiceagent.config import add_command, take_config
 
 
@@ -28,8 +27,6 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
     turns = add_command(bench, "turns", "the latency of turns, by stage, with parts of turn-taking off")
     _add_bench_turns(turns, material)
     _add_bench_calls(add_command(bench, "calls", "a server under many concurrent calls"), material)
-    add_people(add_command(bench, "people", "turns, words and waits on recordings of people"))
-    add_bench_llm(add_command(bench, "llm", "the LLM alone, under replayed conversations"), material)
     routing = add_command(bench, "routing", "turns shared between a large and a small LLM")
     add_bench_routing(routing, material)
 

@@ -22,9 +22,8 @@ from llmcore.engine import Llm, LlmError, Message, Request
 from llmcore.policies.learned_routing import Sample, learn
 from llmcore.policies.routing import Rules, route
 from voiceagent.agents.load import beginning_of
-from voiceagent.bench.gate.load import MAX_TOKENS
+from voiceagent.bench.gate.load import MAX_TOKENS, alone
 from voiceagent.bench.gate.usage import usage
-from voiceagent.bench.llm_parts import alone
 from voiceagent.bench.material import LabelledQuestion
 from voiceagent.bench.scoring import check_judge, judge
 from voiceagent.config.tables import Config

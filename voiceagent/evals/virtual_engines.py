@@ -20,8 +20,8 @@ from typing import Any, Generic, TypeVar
 from audio.synthesizers import Speech, Synthesizer, known_voices, speak_with, takes_speed
 from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from llmcore.engine import Delta, Llm, Request
-from voiceagent.bench.people.virtual_time import frozen
 from voiceagent.evals.scenario import Times
+from voiceagent.evals.virtual_time import frozen
 
 T = TypeVar("T")
 Delay = Callable[[int, float], float]

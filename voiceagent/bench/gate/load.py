@@ -16,6 +16,7 @@ from voiceagent.bench.gate.figures import Block, Times
 from voiceagent.bench.gate.reference import Reference
 from voiceagent.bench.gate.usage import usage
 from voiceagent.bench.material import LabelledQuestion
+from voiceagent.config.tables import Config
 
 BLOCK = 20
 """Questions per block under load."""
@@ -31,6 +32,14 @@ LATEST = 8
 """Number of latest responses whose median is that response time."""
 MAX_TOKENS = 96
 """Maximum answer in tokens; the longest of the demo's has about 50."""
+PATIENCE_S = 60.0
+"""Timeout of the first token and of each piece; here lateness is a result, not a failure."""
+
+
+def alone(config: Config) -> Config:
+    """Return a configuration without a fallback LLM, which would hide failures, and with long timeouts."""
+    timeouts = config.timeouts.model_copy(update={"first_token_s": PATIENCE_S})
+    return config.model_copy(update={"fallback": None, "timeouts": timeouts})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,35 @@
-"""Command line of `voiceagent bench people`."""
+"""Measure turns, words and waits on recordings of people, in virtual time or in real calls.
+
+python tests/bench/bench_people.py PEOPLE --beside
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from people.calls import Calls
+from people.command import Plan, bench_people
+from people.conditions import add_conditions, parse_conditions
+
+from voiceagent.bench.calls import parse_server
+from voiceagent.bench.webrtc_connection import Line
+from voiceagent.cli.main import run_command
 from voiceagent.config import add_config, take_config
+from voiceagent.config.tables import load
 
 
-def add_people(people: argparse.ArgumentParser) -> None:
-    """Add the options of `voiceagent bench people`."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    _add_options(parser)
+    return run_command(parser.parse_args(arguments))
+
+
+def _add_options(people: argparse.ArgumentParser) -> None:
     people.add_argument(
         "folders", nargs="+", type=Path, metavar="FOLDER", help="recordings, with a manifest.json each"
     )
@@ -18,7 +38,7 @@ def add_people(people: argparse.ArgumentParser) -> None:
         "--half",
         choices=("tune", "measure", "all"),
         default="measure",
-        help="half of the recordings, by voiceagent/bench/people/split.csv (measure)",
+        help="half of the recordings, by tests/bench/people/split.csv (measure)",
     )
     people.add_argument("--kinds", default="", metavar="KIND,KIND", help="kinds of recordings (all)")
     add_conditions(people)
@@ -66,25 +86,7 @@ def _add_line(people: argparse.ArgumentParser) -> None:
     people.add_argument("--jitter-ms", type=float, default=0.0, help="largest delay of the other packets (0)")
 
 
-def add_conditions(parser: argparse.ArgumentParser) -> None:
-    """Add the option of conditions of recordings."""
-    parser.add_argument(
-        "--conditions",
-        default="",
-        metavar="NAME,NAME",
-        help="changes to the audio: telephone, room (0.5 s) or room=SECONDS, far, noise=DB, "
-        "tempo=FACTOR, pause=SECONDS",
-    )
-
-
 def _bench_people(options: argparse.Namespace) -> None:
-    from voiceagent.bench.calls import parse_server
-    from voiceagent.bench.people.calls import Calls
-    from voiceagent.bench.people.command import Plan, bench_people
-    from voiceagent.bench.people.conditions import parse_conditions
-    from voiceagent.bench.webrtc_connection import Line
-    from voiceagent.config.tables import load
-
     take_config(options, "folders")
     line = Line(options.loss, options.jitter_ms / 1000)
     plan = Plan(
@@ -101,3 +103,7 @@ def _bench_people(options: argparse.Namespace) -> None:
         peer=parse_server(options.peer, 1),
     )
     bench_people(load(options.config), plan, as_json=options.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from audio.detection.smart_turn import SmartTurn
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.resample import resample
-from voiceagent.bench.people.outcome import Outcome
+from people.outcome import Outcome
 from voiceagent.transports.local_call import FORMAT
 
 ASKED_AFTER_S = 0.2

@@ -12,12 +12,12 @@ import numpy as np
 import uvloop
 
 from audio.pcm import Samples
+from people.material import Clip
+from people.offline import Done
+from people.outcome import AgentSound, Outcome
 from voiceagent.bench.caller import AUDIBLE, FRAME_S
 from voiceagent.bench.calls import Protocol, wire_of
 from voiceagent.bench.crowd import Connection
-from voiceagent.bench.people.material import Clip
-from voiceagent.bench.people.offline import Done
-from voiceagent.bench.people.outcome import AgentSound, Outcome
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
 from voiceagent.bench.webrtc_connection import PERFECT, Line, connect_webrtc
 from voiceagent.bench.websocket_connection import connect_websocket

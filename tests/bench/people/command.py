@@ -1,11 +1,11 @@
-"""`voiceagent bench people`: turns, words and waits on recordings, compared with other turn detectors."""
+"""Turns, words and waits on recordings, compared with other turn detectors."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,11 @@ from rich.console import Console
 from rich.progress import Progress
 
 from audio.detection.smart_turn import TurnModelError
-from voiceagent.bench.people.calls import Calls, run_calls
-from voiceagent.bench.people.conditions import Condition, said_again, under
-from voiceagent.bench.people.lossy_line import over_line
-from voiceagent.bench.people.material import Clip, Half, read_clips
-from voiceagent.bench.people.offline import Done, run_offline, run_silence_alone
-from voiceagent.bench.people.outcome import (
+from people.calls import Calls, run_calls
+from people.conditions import Condition, said_again, under
+from people.material import Clip, Half, read_clips
+from people.offline import Done, run_offline, run_silence_alone
+from people.outcome import (
     Figures,
     Outcome,
     Point,
@@ -28,11 +27,13 @@ from voiceagent.bench.people.outcome import (
     operating_point,
     wait_at,
 )
-from voiceagent.bench.people.smart_turn_alone import ASKED_AFTER_S, THRESHOLDS, judge_by_smart_turn
+from people.plots import plot_curves
+from people.smart_turn_alone import ASKED_AFTER_S, THRESHOLDS, judge_by_smart_turn
 from voiceagent.bench.webrtc_connection import PERFECT, Line
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
 from voiceagent.conversation.settings import Eagerness
+from voiceagent.evals.lossy_line import over_line
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.terminal_table import print_table
 from voiceagent.validation.errors import CommandFailed
@@ -86,14 +87,14 @@ def bench_people(config: Config, plan: Plan, as_json: bool) -> None:
     if plan.calls is not None:
         results = _call(config, plan, plan.calls, clips)
     else:
-        results = _measure(config, plan, [over_line(clip, plan.line) for clip in clips])
+        results = _measure(
+            config, plan, [replace(clip, sound=over_line(clip.sound, plan.line, clip.name)) for clip in clips]
+        )
     if as_json:
         print(json.dumps(_as_json(results), indent=2))
     else:
         _print(results)
     if plan.plot is not None:
-        from voiceagent.bench.plots import plot_curves  # noqa: PLC0415  only here is matplotlib needed
-
         plot_curves(results.curves, plan.plot)
 
 

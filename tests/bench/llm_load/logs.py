@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from voiceagent.bench.material import CHARACTERS_A_TOKEN, Conversation
-from voiceagent.bench.trace import distribution
-from voiceagent.bench.trace.distribution import Distribution, Trace, TracedCall, TracedTurn
+from llm_load import distribution
+from llm_load.distribution import Distribution, Trace, TracedCall, TracedTurn
+from llm_load.replay import CHARACTERS_A_TOKEN
+from voiceagent.bench.material import Conversation
 from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.event_log import CallLog, LogError, read_log
 from voiceagent.conversation import events as ev

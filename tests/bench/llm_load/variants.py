@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from voiceagent.bench.gate.load import alone
 from voiceagent.config.tables import Config
 from voiceagent.llm.config import LlmEngineConfig
 from voiceagent.validation.errors import CommandFailed
@@ -17,8 +18,6 @@ Technique = Literal[
 """A technique. "policies" means all decisions about requests outside the engine, and in its scheduler."""
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
 NO_LIMIT = 1_000_000
-PATIENCE_S = 60.0
-"""Timeout of the first token and of each piece; here lateness is a result, not a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +75,6 @@ def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
     llm = LlmEngineConfig.model_validate(table)
     off = _unordered(config.model_copy(update={"llm": llm}))
     return LlmVariant("baseline", off, prefill_while_speaking=False)
-
-
-def alone(config: Config) -> Config:
-    """Return a configuration without a fallback LLM, which would hide failures, and with long timeouts."""
-    timeouts = config.timeouts.model_copy(update={"first_token_s": PATIENCE_S})
-    return config.model_copy(update={"fallback": None, "timeouts": timeouts})
 
 
 def for_bench(config: Config, load_format: str = "") -> Config:

@@ -17,11 +17,11 @@ from audio.recognizers import Flush, Hypothesis, Recognizer
 from audio.synthesizers import Speech, Synthesizer
 from llmcore.engine import Delta, Request, Usage
 from llmcore.policies.load_shedding import LoadShedder
-from voiceagent.bench.people.material import Clip
-from voiceagent.bench.people.outcome import AgentSound, Outcome
-from voiceagent.bench.people.virtual_time import run_virtually
+from people.material import Clip
+from people.outcome import AgentSound, Outcome
 from voiceagent.config.tables import Config
 from voiceagent.engines.engines import Engines
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.server.engine_building import build_recognizer_alone
 from voiceagent.server.startup import compose
 from voiceagent.session.services import Services

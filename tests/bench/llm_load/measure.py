@@ -1,4 +1,4 @@
-"""One measurement of `bench llm`: a number of concurrent calls on a running engine."""
+"""One measurement of `bench_llm.py`: a number of concurrent calls on a running engine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from functools import partial
 from itertools import accumulate, count
 from random import Random
 
+from llm_load.calls import LlmCaller, LlmFigures
+from llm_load.distribution import Trace, TracedCall
+from llm_load.replay import Replay
+from llm_load.variants import LlmVariant
 from llmcore.engine import Delta, EngineLoad, Llm, LlmError, Message, Request
 from voiceagent.agents.load import beginning_of
-from voiceagent.bench.llm_calls import LlmCaller, LlmFigures
-from voiceagent.bench.llm_parts import LlmVariant
-from voiceagent.bench.material import Replay
-from voiceagent.bench.trace.distribution import Trace, TracedCall
 
 RAMP_S = 2.0
 """Calls begin as a Poisson process within about this time."""

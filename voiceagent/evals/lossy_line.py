@@ -7,7 +7,6 @@ time in samples.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -17,7 +16,6 @@ from audio.opus import OpusDecoder
 from audio.pcm import Samples
 from audio.resample import resample
 from voiceagent.bench.caller import FRAME_S
-from voiceagent.bench.people.material import Clip
 from voiceagent.bench.webrtc_connection import PERFECT, Line
 from voiceagent.bench.wires import WebRtcWire, frames_of
 from voiceagent.transports.local_call import FORMAT
@@ -27,16 +25,15 @@ _SILENCE_S = 0.5
 """Silence before and after a recording, so that losses at its ends are concealed too."""
 
 
-def over_line(clip: Clip, line: Line) -> Clip:
-    """Return the recording as received over such a line; the losses are seeded by its name."""
+def over_line(sound: Samples, line: Line, seed: str) -> Samples:
+    """Return a recording [n] at 24 kHz as received over such a line; `seed` decides on the losses."""
     if line == PERFECT:
-        return clip
+        return sound
     silence = np.zeros(round(_SILENCE_S * FORMAT.rate_hz), np.int16)
     wire = WebRtcWire(0.0, line.loss)
-    packets = frames_of(wire, np.concatenate([silence, clip.sound, silence]))
-    heard = np.concatenate(list(_heard(packets, line, Random(clip.name))))
-    sound = resample(heard, CALLER_HZ, FORMAT.rate_hz)[len(silence) :]
-    return replace(clip, sound=sound[: len(clip.sound)])
+    packets = frames_of(wire, np.concatenate([silence, sound, silence]))
+    heard = np.concatenate(list(_heard(packets, line, Random(seed))))
+    return resample(heard, CALLER_HZ, FORMAT.rate_hz)[len(silence) :][: len(sound)]
 
 
 def _heard(packets: Sequence[bytes], line: Line, random: Random) -> Iterator[Samples]:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from voiceagent.bench.people.virtual_time import run_virtually
+from voiceagent.evals.virtual_time import run_virtually
 
 
 def test_sleeping_takes_no_time_but_the_loops_own():

@@ -11,8 +11,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from random import Random
 
+from llm_load.distribution import TracedTurn
 from llmcore.engine import READING, Delta, Llm, LlmError, Message, Request
-from voiceagent.bench.trace.distribution import TracedTurn
 from voiceagent.conversation.latency import percentile
 
 SPEAKING_S = 0.3

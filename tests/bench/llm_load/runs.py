@@ -1,4 +1,4 @@
-"""`voiceagent bench llm`: the LLM alone under replayed conversations, each technique on and off."""
+"""The LLM alone under replayed conversations, each technique on and off."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,16 +23,17 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from llm_load.calls import LlmFigures
+from llm_load.distribution import Trace
+from llm_load.measure import Load, measure, measure_freeing, measure_trace
+from llm_load.overload import Overload, measure_overload
+from llm_load.replay import Replay
+from llm_load.variants import LlmVariant, Technique, for_bench, llm_variants, served_elsewhere
 from llmcore.engine import Llm, LlmError
 from llmcore.engines.vllm_settings import set_environment
-from voiceagent.bench.llm_calls import LlmFigures
-from voiceagent.bench.llm_measure import Load, measure, measure_freeing, measure_trace
-from voiceagent.bench.llm_overload import Overload, measure_overload
-from voiceagent.bench.llm_parts import LlmVariant, Technique, for_bench, llm_variants, served_elsewhere
-from voiceagent.bench.material import Material, Replay
-from voiceagent.bench.plots import plot_llm
+from voiceagent.bench.material import Material
+from voiceagent.bench.plots import new_figure, write_plot
 from voiceagent.bench.server_process import stop
-from voiceagent.bench.trace.distribution import Trace
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.engine_building import build_engines
@@ -275,3 +276,18 @@ def _print(calls: int, results: Sequence[LlmResult]) -> None:
             cells.append("" if value is None else f"{value:.1f}{times}")
         table.add_row(name, *cells)
     Console().print(table)
+
+
+def plot_llm(results: Sequence[tuple[str, int, Mapping[str, float]]], path: Path) -> None:
+    """Write a PNG: TTFT and ITL over the number of calls, a line for each variant. Raises CommandFailed.
+
+    results: variant, concurrent calls, and the figures by name.
+    """
+    figure = new_figure()
+    for axes, name in zip(figure.subplots(1, 2), ("TTFT p95 ms", "ITL p95 ms"), strict=True):
+        for variant in dict.fromkeys(variant for variant, _, _ in results):
+            points = sorted((calls, row[name]) for v, calls, row in results if v == variant and name in row)
+            axes.plot([calls for calls, _ in points], [ms for _, ms in points], marker="o", label=variant)
+        axes.set(xlabel="calls at once", ylabel=name.removesuffix(" ms") + ", ms", ylim=(0, None))
+    figure.axes[0].legend()
+    write_plot(figure, path)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from voiceagent.bench.people.material import Clip
+from people.material import Clip
 from voiceagent.bench.speech import EARLY_S
 from voiceagent.conversation.latency import percentile
 from voiceagent.scores.word_errors import WordErrors, word_errors

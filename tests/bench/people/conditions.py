@@ -5,14 +5,15 @@ The end of the voice is labelled before; conditions that stretch time move the l
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audio.surroundings import gain, over_telephone, samples_of, with_room
-from voiceagent.bench.people.material import Clip
+from audio.surroundings import gain, over_telephone, samples_of, stretched, with_room
+from people.material import Clip
 from voiceagent.transports.local_call import FORMAT
 from voiceagent.validation.errors import CommandFailed
 
@@ -43,6 +44,17 @@ class Condition:
 
     name: str
     value: float = _REVERBERATION_S
+
+
+def add_conditions(parser: argparse.ArgumentParser) -> None:
+    """Add the option of conditions of recordings."""
+    parser.add_argument(
+        "--conditions",
+        default="",
+        metavar="NAME,NAME",
+        help="changes to the audio: telephone, room (0.5 s) or room=SECONDS, far, noise=DB, "
+        "tempo=FACTOR, pause=SECONDS",
+    )
 
 
 def parse_conditions(text: str) -> tuple[Condition, ...]:
@@ -96,9 +108,9 @@ def _parse(text: str) -> Condition:
 def _under(clip: Clip, condition: Condition) -> Clip:
     sound = clip.sound.astype(np.float64)
     if condition.name == "tempo":
-        stretched = _stretched(sound, condition.value)
+        faster = stretched(sound, condition.value)
         end_s = clip.voice_end_s / condition.value
-        return replace(clip, sound=samples_of(stretched), voice_end_s=end_s)
+        return replace(clip, sound=samples_of(faster), voice_end_s=end_s)
     if condition.name == "pause":
         return _with_longer_pause(clip, condition.value)
     if condition.name == "telephone":
@@ -157,26 +169,3 @@ def _noise(sound: Floats, voice_over_noise_db: float) -> Floats:
     voice = float(np.sqrt(np.percentile(energies, 90)))
     pink *= voice * gain(-voice_over_noise_db) / pink.std()
     return pink
-
-
-def _stretched(sound: Floats, factor: float) -> Floats:
-    """Change the tempo at the same pitch: overlapping windows, each shifted to the best match.
-
-    WSOLA (Verhelst and Roelands, 1993).
-    """
-    window, search = 720, 240  # 30 and 10 ms
-    hop = window // 2
-    fade = np.hanning(window + 1)[:-1]
-    padded = np.pad(sound, (search, window + search))
-    out = np.zeros(int(len(sound) / factor) + 2 * window)
-    wanted = padded[search : search + window]
-    for index in range(int(len(sound) / factor / hop)):
-        place = search + round(index * hop * factor)
-        around = padded[place - search : place + search + window]
-        if len(around) < window + 2 * search:
-            break
-        scores = np.correlate(around, wanted, "valid")
-        best = place - search + int(scores.argmax())
-        out[index * hop : index * hop + window] += fade * padded[best : best + window]
-        wanted = np.pad(padded[best + hop : best + hop + window], (0, window))[:window]
-    return out[: int(len(sound) / factor)]

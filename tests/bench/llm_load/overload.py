@@ -13,11 +13,11 @@ from random import Random
 
 from rich.progress import Progress
 
+from llm_load.calls import LlmFigures
+from llm_load.measure import Load, measure, new_caller
+from llm_load.replay import Replay
+from llm_load.variants import LlmVariant
 from llmcore.engine import Llm
-from voiceagent.bench.llm_calls import LlmFigures
-from voiceagent.bench.llm_measure import Load, measure, new_caller
-from voiceagent.bench.llm_parts import LlmVariant
-from voiceagent.bench.material import Replay
 from voiceagent.conversation.latency import percentile
 from voiceagent.llm.monitor import LlmMonitor
 

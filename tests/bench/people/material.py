@@ -13,7 +13,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -129,7 +128,7 @@ def _kind(folder: Path, entry: dict[str, Any]) -> Kind:
 
 @cache
 def _split() -> dict[str, Place]:
-    table = files("voiceagent.bench.people").joinpath("split.csv").read_text(encoding="utf-8")
+    table = (Path(__file__).parent / "split.csv").read_text(encoding="utf-8")
     return {
         row["sha256"]: Place("tune" if row["half"] == "tune" else "measure", row["speaker"], row["language"])
         for row in csv.DictReader(table.splitlines())
