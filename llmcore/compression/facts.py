@@ -76,7 +76,6 @@ class FactIndex:
 
 
 def index_facts(texts: Iterable[str], language: str) -> FactIndex:
-    """Index these texts."""
     numbers: set[str] = set()
     words: set[str] = set()
     for text in texts:
@@ -91,7 +90,6 @@ def index_facts(texts: Iterable[str], language: str) -> FactIndex:
 
 
 def extract_facts(text: str, language: str) -> list[Fact]:
-    """Return the facts of a text in their order."""
     facts = []
     for run in number_runs(text, language):
         rarely = _NOT_NUMBERS.issuperset(text[run.start : run.end].lower().split())
@@ -104,7 +102,6 @@ def extract_facts(text: str, language: str) -> list[Fact]:
 
 
 def asks_for_name(text: str) -> bool:
-    """Return True if the text asks for a name."""
     name = _NAME.search(text)
     return name is not None and "?" in text[name.end() :]
 

@@ -81,7 +81,6 @@ class _PrefillRate:
         return self._tokens / self._took_s
 
     def observe(self, tokens: float, took_s: float) -> None:
-        """Record a prefill of `tokens` in `took_s`."""
         kept = max(0.0, 1 - tokens / RATE_TOKENS)
         self._tokens = kept * self._tokens + tokens
         self._took_s = kept * self._took_s + took_s

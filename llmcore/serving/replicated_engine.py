@@ -94,12 +94,10 @@ class ReplicatedLlm:
 
     @property
     def replicas(self) -> Mapping[str, Replica]:
-        """Replicas by name."""
         return self._replicas
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all replicas."""
         return tuple(self._replicas)
 
     @property

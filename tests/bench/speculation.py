@@ -2,9 +2,10 @@
 
 .venv/bin/python tests/bench/speculation.py configs/vllm-cpu.toml draft_model,ngram,suffix,eagle3 20 [HISTORY]
 
-In turn, as a shared machine is not as fast in one minute as in the next: `bench_llm.py --compare speculation` measures one variant after the other, and two that do the same differ there by a fifth. A round
-is four calls that ask at once, each with HISTORY tokens behind it (1,200), prefilled while their callers
-spoke. "suffix" wants the package arctic-inference; "eagle3" a head for the model, which is not shipped:
+In turn, as a shared machine is not as fast in one minute as in the next: `bench_llm.py --compare speculation`
+measures one variant after the other, and two that do the same differ there by a fifth. A round is four calls
+that ask at once, each with HISTORY tokens behind it (1,200), prefilled while their callers spoke.
+"suffix" wants the package arctic-inference; "eagle3" a head for the model, which is not shipped:
 `python -m examples.hotel_model.train --eagle3 build/eagle3` makes it in some minutes.
 """
 

@@ -46,7 +46,6 @@ class NoOtherGateways:
         """Do nothing."""
 
     async def find_secret(self, key: str) -> ClientSecret | None:
-        """Return None."""
         return None
 
     async def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:

@@ -96,7 +96,6 @@ class Material:
         return questions
 
     def conversations(self) -> list[Conversation]:
-        """Return the conversations."""
         return self._lines("conversations.jsonl", Conversation)
 
     def labelled(self) -> list[LabelledQuestion]:

@@ -267,5 +267,4 @@ def delete_call(store: CallStore, call_id: str, place: str) -> None:
 
 
 def _folders(folder: Path) -> Iterator[Path]:
-    """Yield the folders of all calls."""
     return (path for path in folder.glob("*-*-*/*") if path.is_dir())

@@ -102,7 +102,6 @@ class WavRecording:
         return True
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -145,7 +144,6 @@ class OpusRecording:
         return self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
         for packet in self._stream.encode(None):
             self._container.mux(packet)
         self._container.close()
@@ -180,7 +178,6 @@ class PeaksFile:
         self._put(peaks(sound[:whole], self._block), first)
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -247,7 +244,6 @@ _DRAWN = np.ceil(255 * np.sqrt(np.arange(_FULL_SCALE + 1) / _FULL_SCALE)).astype
 
 
 def peak_samples(rate_hz: int) -> int:
-    """Return the samples of a block."""
     return round(PEAK_S * rate_hz)
 
 

@@ -92,7 +92,6 @@ class KeptCall:
         self._dropped: dict[str, int] = {}  # samples dropped for lack of room, by response
 
     def on_event(self, event: CallEvent) -> None:
-        """See `CallSubscriber`."""
         try:
             if isinstance(event, EventHandled):  # nearly all; `match` would cost more than the rest
                 self._record(event)
@@ -130,7 +129,6 @@ class KeptCall:
             self.waiting.append((self._clock() - begins_ago_s, "", samples, rate_hz))
 
     def on_output_audio(self, response_id: str, frame: Samples, rate_hz: int) -> None:
-        """See `AudioRecorder`."""
         if self._dropped or len(self.waiting) >= MAX_WAITING:
             self._queue_audio_after_loss(response_id, frame, rate_hz)
         else:

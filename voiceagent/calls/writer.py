@@ -63,7 +63,6 @@ class CallWriter:
         self._thread = threading.Thread(target=self._run, name="keep calls", daemon=True)
 
     def start(self) -> None:
-        """Start writing."""
         self._round_at_s = time.monotonic()
         self._thread.start()
 

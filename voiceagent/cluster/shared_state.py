@@ -93,12 +93,9 @@ class SharedState:
     # ---- callers
 
     async def keep_secret(self, secret: ClientSecret) -> None:
-        """See `OtherGateways`."""
         await self._link.request(lambda redis: self._write_secret(redis, secret), None)
 
     async def find_secret(self, key: str) -> ClientSecret | None:
-        """See `OtherGateways`."""
-
         async def find(redis: Redis) -> Any:
             place, pipe = client_secret_key(key), redis.pipeline(transaction=True)
             pipe.get(place)
@@ -113,7 +110,6 @@ class SharedState:
         return ClientSecret(key, kept["expires_s"], kept["session"], time.monotonic() + left_ms / 1000)
 
     async def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """See `OtherGateways`."""
         if not names:
             return lambda: None
         self._count += 1
@@ -131,7 +127,6 @@ class SharedState:
         return release
 
     def note_wrong_key(self, address: str, max_a_minute: int) -> None:
-        """See `OtherGateways`."""
         named = f"{digest(address):x}"
         arguments = (
             wrong_keys_key(named),
@@ -143,7 +138,6 @@ class SharedState:
         self._write(lambda pipe: pipe.eval(COUNT_WRONG_KEY, 1, *arguments))
 
     def blocked(self, address: str) -> bool:
-        """See `OtherGateways`."""
         return time.monotonic() < self._blocked.get(f"{digest(address):x}", 0.0)
 
     # ---- calls

@@ -99,7 +99,6 @@ class Answering:
     # ---- what is wanted
 
     def greet(self, greeting: str, settings: CallSettings) -> list[Command]:
-        """Speak the greeting."""
         return self._start(ev.ResponseRequested(), settings, say=greeting)
 
     def prompt_silent_caller(self, at_s: float, settings: CallSettings) -> list[Command]:

@@ -92,7 +92,6 @@ class ConversationLimits(Section):
     """Images in a conversation. Clients cannot add more."""
 
     def to_history_limits(self) -> HistoryLimits:
-        """Return the limits for the conversation."""
         return HistoryLimits(
             self.max_items, self.max_item_characters, self.max_conversation_characters, self.max_images
         )

@@ -200,7 +200,6 @@ class History:
 
 
 def characters(item: Item) -> int:
-    """Return the number of characters in an item."""
     match item:
         case MessageItem(text=text):
             return len(text)
@@ -219,5 +218,4 @@ def characters(item: Item) -> int:
 
 
 def pictures(item: Item) -> int:
-    """Return the number of pictures in an item."""
     return len(item.images) if isinstance(item, MessageItem) else 0

@@ -94,7 +94,6 @@ class StageTime:
 
     @property
     def duration_s(self) -> float:
-        """The duration in seconds."""
         return self.duration_us / _US
 
     @property
@@ -167,7 +166,6 @@ class TurnReport:
 
     @property
     def total_s(self) -> float:
-        """The total in seconds."""
         return self.total_us / _US
 
     @property

@@ -52,7 +52,6 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def sentences_of(text: str) -> list[tuple[str, ...]]:
-    """Return the words of each sentence that has any."""
     return [words for part in _SENTENCE_END.split(text.strip()) if (words := words_of(part))]
 
 

@@ -81,7 +81,6 @@ class LlmAlarms:
             self._waiting_since_s = now_s
 
     def alarms(self, now_s: float) -> tuple[Alarm, ...]:
-        """Return the current alarms."""
         for window in (self._responses, self._loads, self._gaps):
             while window and window[0][0] < now_s - WINDOW_S:
                 window.popleft()

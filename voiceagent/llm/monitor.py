@@ -57,7 +57,6 @@ class LlmMonitor:
         self.shedder = LoadShedder()
 
     def wrap_metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
-        """Wrap and register the engine of the table `name`."""
         model = str(table.options.get("model", ""))
         alarms = LlmAlarms()
         metered = MeteredLlm(engine, partial(self._on_request_done, table.engine, model, alarms), self._clock)
@@ -95,7 +94,6 @@ class LlmMonitor:
         return {name: lines for name, lines in found.items() if lines}
 
     def register_replicas(self, name: str, llm: ReplicatedLlm) -> None:
-        """Register the replicas of the table `name`."""
         self._replicated[name] = llm
         self.metrics.add_replicas(name, llm)
 

@@ -82,7 +82,6 @@ class McpPool:
         self._maintenance = asyncio.create_task(self._maintain(), name="MCP servers")
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._maintenance is not None:
             self._maintenance.cancel()
         if self._connections is not None:

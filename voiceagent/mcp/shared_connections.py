@@ -76,7 +76,6 @@ class SharedConnections:
         self._closing_tasks: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
-        """Close all connections."""
         shared, self._shared = list(self._shared.values()), {}
         for one in shared:
             if one.refresh_timer is not None:

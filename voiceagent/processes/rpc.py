@@ -66,7 +66,6 @@ class RpcConnection:
 
     @property
     def open_streams(self) -> int:
-        """Number of open streams."""
         return len(self._streams)
 
     @property

@@ -188,7 +188,6 @@ class WorkerPool:
 
     @property
     def restarts(self) -> int:
-        """Number of restarts of workers."""
         return sum(worker.child.restarts for worker in self._workers)
 
     async def run(self) -> None:

@@ -118,7 +118,6 @@ class Routes:
         return LiveSessions(*opened, self._admission, options, self._config.limits)
 
     def _webrtc_endpoint(self) -> WebRtcEndpoint:
-        """Return the endpoint of WebRTC calls."""
         return WebRtcEndpoint(
             self.calls.open,
             self.calls.open_transcription,

@@ -45,7 +45,6 @@ class StatusRoutes:
         self._reports = gateways
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
         return [
             Route("/health", self._health),
             Route("/load", self._load),

@@ -163,7 +163,6 @@ class Workers:
         self._counts.close()
 
     def _services(self) -> dict[str, Service]:
-        """Return the services for workers."""
         return {
             **engine_services(self._engines, self._config.agent.language),
             "synthesizer_facts": single_answer(self._answer_synthesizer),
@@ -215,11 +214,9 @@ class Workers:
         return self._llm_monitor.shedder
 
     def refusal(self, calls: int, answered: int | None) -> Refusal | None:
-        """See `WholeServer`."""
         return None if answered is None else self._llm_monitor.refusal(answered)
 
     async def health(self) -> dict[str, Any]:
-        """See `WholeServer`."""
         problems = self.health_monitor.problems()
         for of_worker in (await self.pool.ask("problems", wait_s=PROBLEMS_S)).values():
             problems |= {part: problem for part, problem in of_worker.items() if problem}
@@ -231,7 +228,6 @@ class Workers:
         return body | {"workers": self.pool.ready}
 
     async def load(self) -> dict[str, Any]:
-        """See `WholeServer`."""
         return self.load_now()
 
     def load_now(self) -> dict[str, Any]:
@@ -253,7 +249,6 @@ class Workers:
         return list((await self._total()).collect())
 
     async def triage(self) -> TriageResult:
-        """See `WholeServer`."""
         return await self.judging.judge()
 
     async def share_secret(self, secret: ClientSecret) -> None:

@@ -166,7 +166,6 @@ class BaseCall(ABC):
         return self.background.start(name, volume)
 
     def stop_sound(self, number: int) -> None:
-        """Stop a sound."""
         self.background.stop(number)
 
     @property

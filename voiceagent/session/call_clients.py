@@ -62,7 +62,6 @@ class CallClients:
 
     @property
     def only_speech(self) -> bool:
-        """See `Client`."""
         return not plays_sounds(self.own)
 
     def __len__(self) -> int:
@@ -122,19 +121,16 @@ class CallClients:
             self._sound_changed("stopped", None)
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """See `Client`."""
         self.own.play(response_id, frame)
         if response_id not in ("", self._playing):
             self._sound_changed("started", response_id)
 
     def clear(self) -> None:
-        """See `Client`."""
         self.own.clear()
         if self._playing is not None:
             self._sound_changed("cleared", None)
 
     def report(self, turn: TurnReport) -> None:
-        """See `Client`."""
         self.own.report(turn)
         for number, client in list(self._sidebands.items()):
             with self._kept_apart(number, client):

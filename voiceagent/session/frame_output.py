@@ -22,7 +22,6 @@ class FrameOutput:
         self._publisher = publisher
 
     def play(self, response_id: str, frame: Samples, rate_hz: int) -> None:
-        """Send a frame of a response."""
         self._listener.on_output_frame(frame, response_id)
         self._client.play(response_id, frame)
         self._publisher.on_output_audio(response_id, frame, rate_hz)

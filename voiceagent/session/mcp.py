@@ -39,7 +39,6 @@ class McpInCall:
         task.add_done_callback(self._listing.discard)
 
     def tool(self, server: McpServer, name: str) -> OfferedTool:
-        """Return a tool of a server that the client named."""
         pool = self._pool
         timeout_s = pool.timeout_s if pool is not None else 0.0
 

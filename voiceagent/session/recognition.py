@@ -102,7 +102,6 @@ class TurnRecognition:
         self._more.set()
 
     def stop(self) -> None:
-        """Cancel the recognition."""
         self.task.cancel()
 
     async def _recognize(self) -> None:
@@ -283,7 +282,6 @@ class TurnRecognitions:
         self._finishing.finish()
 
     def fail(self, item_id: str, reason: str) -> None:
-        """Fail the recognition of a turn."""
         recognition = self._by_item.get(item_id)
         if recognition is not None:
             recognition.stop()

@@ -82,7 +82,6 @@ class ToolRunner:
 
     @property
     def busy(self) -> bool:
-        """True while a tool is running."""
         return bool(self._working)
 
     def run(self, call: ToolCall, tool: OfferedTool | None = None) -> None:
@@ -118,7 +117,6 @@ class ToolRunner:
         await until_stopped(stopped)
 
     def _all(self) -> Iterator[tuple[ToolSource, OfferedTool]]:
-        """Yield all tools, in the order of their sources."""
         for source in get_args(ToolSource):
             for tool in self._offered.get(source, ()):
                 yield source, tool

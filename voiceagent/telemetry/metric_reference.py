@@ -27,7 +27,6 @@ _HEAD = "| metric | kind | labels | meaning |\n| --- | --- | --- | --- |"
 
 
 def to_markdown() -> str:
-    """Return the page."""
     parts = [_INTRODUCTION]
     for section, specs in METRICS.items():
         rows = "\n".join(map(_row, specs))

@@ -157,7 +157,6 @@ class LocalCaller:
                 texts[place] = text
 
     def notify(self, notification: notify.Notification) -> None:
-        """Record a notification."""
         exchange = self.exchange
         match notification:
             case notify.NotifySpeechStarted(item_id):
@@ -262,7 +261,6 @@ class LocalCall:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Hang up."""
         await self.session.close("the caller hung up", "caller_hung_up")
         if self._ended is not None:
             await self._ended

@@ -97,7 +97,6 @@ class FastPath(WebSocketsSansIOProtocol):
         self.handshake_complete = self.handshake_complete or message["type"] in _DECIDED
 
     def data_received(self, data: bytes) -> None:
-        """Process received data."""
         self._heard = True
         if self._rest:
             self._rest += data
@@ -151,7 +150,6 @@ class FastPath(WebSocketsSansIOProtocol):
         self.transport.close()
 
     def send_keepalive_ping(self) -> None:
-        """Ping the client."""
         self._heard = False
         super().send_keepalive_ping()
 

@@ -28,7 +28,6 @@ class History:
         self._readings: deque[tuple[float, Reading]] = deque()
 
     def keep(self, now_s: float, read: Reading) -> None:
-        """Record a reading."""
         self._readings.append((now_s, read))
         while len(self._readings) > 1 and self._readings[1][0] <= now_s - WINDOW_S:
             self._readings.popleft()

@@ -58,7 +58,6 @@ class RealtimeApi:
         return [update, *items]
 
     def outgoing(self, event: Event) -> list[Event | Wait]:
-        """Return the event."""
         return [event]
 
     def ignores(self, event: Event) -> bool:
@@ -66,7 +65,6 @@ class RealtimeApi:
         return False
 
     def incoming(self, event: Event) -> list[Event | Wait]:
-        """Return the event."""
         return [event]
 
     def waited(self, name: str) -> list[Event | Wait]:
@@ -74,9 +72,7 @@ class RealtimeApi:
         return []
 
     def lost(self) -> list[Event | Wait]:
-        """Return no events."""
         return []
 
     def refusal(self, event: Event) -> str | None:
-        """Return None."""
         return None

@@ -75,7 +75,6 @@ class Upstream:
         self._connections = new_counter("upstream_connections", registry)
 
     def count(self, outcome: str) -> None:
-        """Count a connection by its outcome."""
         self._connections.labels(outcome).inc()
 
     async def connect(self) -> ClientConnection:
@@ -129,7 +128,6 @@ class UpstreamConnection:
         self._abandoned = reason
 
     def send(self, event: Event) -> None:
-        """Queue an event."""
         self._waiting.append(event)
         if not self._connected and len(self._waiting) > MAX_WAITING:
             self._drop_oldest()

@@ -130,7 +130,6 @@ class UpstreamConversation:
     # ---- events of the call
 
     def handle(self, event: ev.Event) -> list[Action]:
-        """Handle an event of the call."""
         return self._to_backend(self._handle(event))
 
     def _handle(self, event: ev.Event) -> list[Action]:

@@ -158,7 +158,6 @@ def exact_speech(text: str) -> Event:
 
 
 def guided_response(instructions: str) -> Event:
-    """Return the request for a response with these instructions."""
     return response_created(ResponseRequested(instructions=instructions.strip()))
 
 
@@ -271,7 +270,6 @@ def is_out_of_band(begun: Mapping[str, Any]) -> bool:
 
 
 def read_end(done: Mapping[str, Any], out_of_band: bool = False) -> NotifyResponseEnded:
-    """Return the end of a response from its `response.done`."""
     status = _STATUSES.get(done["status"], "failed")
     reason = "" if status == "completed" else failure_of(done)
     return NotifyResponseEnded(done["id"], status, reason, read_usage(done), out_of_band=out_of_band)

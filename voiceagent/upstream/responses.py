@@ -98,7 +98,6 @@ class Responses:
         self._notified_id = ""  # id of the response being played whose end was notified
 
     def __bool__(self) -> bool:
-        """Return True if there is any."""
         return bool(self._all)
 
     @property

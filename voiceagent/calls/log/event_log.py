@@ -92,7 +92,6 @@ class LogWriter:
         )
 
     def entry(self, entry: Entry) -> bytes:
-        """Return the line of an entry."""
         if isinstance(entry, Record):
             return self._record(entry)
         return self._line(encode(entry, self._texts))

@@ -94,7 +94,6 @@ class Answers:
         self.counts = Counts()
 
     def response(self, start: do.StartResponse, now: ClockReading) -> DelayedEvents:
-        """Return the events of a response."""
         if not self._live_stages & {"llm", "synthesizer"}:
             made = self._recorded.response(start, now.clock_s)
             if made is not None:

@@ -93,7 +93,6 @@ class CallersVoice:
 
     @property
     def speaking(self) -> bool:
-        """True while the caller speaks."""
         return self._state == "speaking"
 
     @property
@@ -104,7 +103,6 @@ class CallersVoice:
         return self._generation
 
     def apply(self, event: ev.Event, now_s: float) -> None:
-        """Apply an event as in the call."""
         match event:
             case ev.SpeechStarted():
                 self._state, self._told = "speaking", set()

@@ -72,7 +72,6 @@ class Balance:
         self._recent: deque[tuple[float, int]] = deque()
 
     def pick(self, now_s: float, workers: Sequence[WorkerLoad], able: Collection[int]) -> int:
-        """Return the number of one of the `able` workers."""
         self._cost.observe(now_s, workers)
         while self._recent and self._recent[0][0] <= now_s - UNCOUNTED_S:
             self._recent.popleft()

@@ -64,7 +64,6 @@ class Heartbeat:
         return False
 
     def on_reply(self, full: bool = False) -> None:
-        """Record a heartbeat reply."""
         self._awaits_reply, self.full = False, full
         self.silent_s = 0.0
         self._last_busy_s, self._worked_until_s = None, 0.0

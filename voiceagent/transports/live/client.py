@@ -68,7 +68,6 @@ class LiveClient:
         return round((self._clock() - self._began_s) * 1000)
 
     def notify(self, notification: notify.Notification) -> None:
-        """Send a notification to the client."""
         for event in self.encoder.encode(notification, self.now_ms, self.received_s):
             self.send(event)
         self.on_notification(notification)

@@ -28,7 +28,6 @@ class LiveSideband(AttachedCall):
         client.sidebands.append(self.outbox)
 
     def handle(self, request: ev.ClientRequest) -> None:
-        """Handle a request."""
         self._call.handle(request)
 
     async def ended(self) -> str:

@@ -55,7 +55,6 @@ class RealtimeCall:
                 self._refuse(error)
 
     def begin(self) -> None:
-        """Begin the call."""
         self.prepare()
         self._call.begin(self._greet)
 

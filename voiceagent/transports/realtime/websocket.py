@@ -53,7 +53,6 @@ class WebSocketClient:
         self._encoder = Encoder(call_id, conversation_id(call_id), round(time.time() + max_call_s))
 
     def notify(self, notification: notify.Notification) -> None:
-        """Send a notification to the client."""
         for event in self._encoder.encode(notification):
             self.outbox.put(to_json(event))
 

@@ -194,7 +194,6 @@ def conference_xml(room: str) -> str:
 
 
 def hang_up_request(api_url: str, account_id: str, call_id: str, token: str) -> RestRequest:
-    """Return the request that ends a call."""
     return RestRequest("DELETE", _call_url(api_url, account_id, call_id), user=(account_id, token))
 
 
@@ -252,7 +251,6 @@ class PlivoControl:
             await send(transfer_request(self.api_url, self.started.account_id, call_id, self.token, url))
 
     async def send_digits(self, digits: str) -> bool:
-        """See `CallControl`."""
         account_id, call_id = self.started.account_id, self.started.call_id
         await send(digits_request(self.api_url, account_id, call_id, self.token, digits))
         return True

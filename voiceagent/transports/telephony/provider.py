@@ -100,7 +100,6 @@ class LineSettings:
         return key
 
     def config_error(self, setting: str, value: object, message: str) -> ConfigError:
-        """Return the error of one setting of the table."""
         return config_error(self.source, f"telephony.{self.provider}.{setting}", value, message)
 
 

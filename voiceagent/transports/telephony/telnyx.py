@@ -125,7 +125,6 @@ class TelnyxSerializer(JsonStream):
 
 
 def hang_up_request(api_url: str, call_id: str, key: str) -> RestRequest:
-    """Return the request that ends a call."""
     return _command(api_url, call_id, key, "hangup", {})
 
 
@@ -176,7 +175,6 @@ class TelnyxControl:
         await send(bridge_request(self.api_url, self.call_id, self.key, other))
 
     async def send_digits(self, digits: str) -> bool:
-        """See `CallControl`."""
         await send(digits_request(self.api_url, self.call_id, self.key, digits))
         return True
 

@@ -138,7 +138,6 @@ def connect_twiml(
 
 
 def hang_up_request(api_url: str, account_id: str, call_id: str, token: str) -> RestRequest:
-    """Return the request that ends a call."""
     return _update(api_url, account_id, call_id, token, {"Status": "completed"})
 
 

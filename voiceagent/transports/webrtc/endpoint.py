@@ -49,7 +49,6 @@ class WebRtcClient:
         self._encoder = Encoder(call_id, conversation_id(call_id), round(time.time() + max_call_s))
 
     def notify(self, notification: notify.Notification) -> None:
-        """Send a notification to the client."""
         for event in self._encoder.encode(notification):
             self._put(event)
         if isinstance(notification, notify.NotifyResponseEnded) and self.output.is_playing(

@@ -91,7 +91,6 @@ class CallerAudio:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, packet: RtpPacket) -> None:
-        """Add a packet."""
         try:
             samples = packet_samples(packet.payload, RTP_HZ)
         except OpusError:

@@ -130,7 +130,6 @@ class LiveApi:
         return event.get("voiced") is False and not self._output.is_open
 
     def incoming(self, event: Event) -> list[Event | Wait]:
-        """See `UpstreamApi`."""
         match event["type"]:
             case messages.LIVE_AUDIO:
                 if self.ignores(event):
@@ -156,7 +155,6 @@ class LiveApi:
                 return []
 
     def waited(self, name: str) -> list[Event | Wait]:
-        """See `UpstreamApi`."""
         match name:
             case speech.OUTPUT:
                 return self._end_output()

@@ -69,7 +69,6 @@ def operation_attributes(operation: str, provider: str) -> Attributes:
 
 
 def tool_attributes(name: str, call_id: str) -> Attributes:
-    """Return the attributes of one tool call."""
     return {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": name,

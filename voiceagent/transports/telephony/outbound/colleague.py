@@ -66,7 +66,6 @@ class Colleague:
         self._listener.on_notification(notification)
 
     def push_audio(self, samples: Samples, rate_hz: int) -> None:
-        """Add audio of the colleague."""
         if not self._listener.is_over:
             self._listener.push_audio(samples, rate_hz)
 
