@@ -27,8 +27,7 @@ dozen numpy calls, which cost as much as several windows.
 MAX_JUDGED = 32
 """Maximum batch size of the model. Larger batches need more memory and are no cheaper per window."""
 QUIET_WINDOWS = 16
-"""After this many consecutive windows below `MIN_ENERGY` (0.5 s), the model is skipped until one
-is louder.
+"""After this many consecutive windows below `MIN_ENERGY` (0.5 s), the model is skipped until one is louder.
 """
 
 _CONTEXT_SAMPLES = INPUT_SAMPLES - WINDOW_SAMPLES

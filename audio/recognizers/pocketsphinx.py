@@ -18,8 +18,7 @@ _STEP_SAMPLES = SAMPLE_RATE_HZ // 10
 _AGREEMENT_STEPS = 2
 _MEAN_STEPS = 5
 _HOLD_WORDS = 2
-"""Measured on recorded speech: text on which hypotheses 200 ms apart agree stays, except its last
-two words.
+"""Measured on recorded speech: text on which hypotheses 200 ms apart agree stays, except its last two words.
 """
 
 _OPTIONS = {

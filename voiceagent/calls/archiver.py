@@ -35,8 +35,7 @@ DELETE_INTERVAL_S = 3600.0
 MAX_JOBS = 10_000
 """Maximum queued updates; the next start finds the calls of dropped ones."""
 WRITTEN_S = 60.0
-"""Age from which a running call without files counts as broken: its process died, or its folder was
-removed.
+"""Age from which a running call without files counts as broken: its process died, or its folder was removed.
 """
 HANGS_S = 30.0
 """Time for one update after which database or storage counts as hanging, as when the network is gone."""

@@ -42,9 +42,7 @@ def health(
     problems: Mapping[str, str],
     loop: LoopMonitor,
 ) -> dict[str, Any]:
-    """Return the body of `GET /health`. problems: problems by component. loop: of the process that
-    answers.
-    """
+    """Return the body of `GET /health`. problems: problems by component. loop: of the process that answers."""
     alarms = monitor.alarms() | ({"loop": [_loop_late(loop.late)]} if loop.late > MAX_LATE else {})
     return {
         "status": "degraded" if state == "ready" and problems else state,

@@ -28,9 +28,7 @@ class Window:
         )
 
     def increase(self, name: str, labels: Mapping[str, str]) -> float:
-        """Return the increase of a counter, summed over its labels. A counter that was reset counts
-        from 0.
-        """
+        """Return the increase of a counter, summed over its labels. A counter that was reset counts from 0."""
         grown = 0.0
         for found, value in self.samples(name, labels):
             before = self.before.get((name, found), 0.0)

@@ -25,8 +25,7 @@ _AGREEING = 3
 settle too early.
 """
 _CUT_ANYWAY = 1.3
-"""Multiple of `longest_s` at which a window without stable words is cut, which bounds the cost of
-a decoding.
+"""Multiple of `longest_s` at which a window without stable words is cut, which bounds the cost of a decoding.
 """
 _KEPT_WORDLESS_S = 1.0
 """Audio to keep of a window past `longest_s` without words: a word may be beginning in it."""
@@ -35,8 +34,7 @@ _AFTER_VOICE_S = 0.06
 40 ms after the fall in loudness to 250 ms after the voice, 226 to 238 words are wrong, in no order.
 """
 _BRIEF_S = 2.0
-"""Shorter audio is always decoded again: a single word is easily misheard, and little audio is
-decoded fast.
+"""Shorter audio is always decoded again: a single word is easily misheard, and little audio is decoded fast.
 """
 _PROMPT_WORDS = 40
 """Words of the text before the window to give a model as its prompt."""
