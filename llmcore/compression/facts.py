@@ -123,7 +123,7 @@ def _as_hour(key: str) -> tuple[str, ...]:
 
 
 def _with_neighbours(text: str, start: int, end: int) -> str:
-    """Return the number with the word before it and the noun after it: "for two nights", "the third of May"."""
+    """Return the number with the word before and the noun after it: "for two nights", "the third of May"."""
     before = _BEFORE.search(text, max(start - _LONGEST_WORD, 0), start)
     after = _AFTER.match(text, end)
     return text[before.start() if before else start : after.end() if after else end]

@@ -39,7 +39,7 @@ class SheddingLevel(IntEnum):
 
 
 class LoadShedder:
-    """Controller of the level: raises it while predictions miss the budget, lowers it more slowly afterwards."""
+    """Controller of the level: raises it while predictions miss the budget, lowers it more slowly."""
 
     def __init__(self) -> None:
         self._since_s: float | None = None

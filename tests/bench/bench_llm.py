@@ -16,8 +16,8 @@ from llm_load.runs import Plan, bench_llm, bench_overload
 from llm_load.variants import parse_techniques
 
 from voiceagent.bench.calls import parse_calls
+from voiceagent.bench.commands import add_material
 from voiceagent.bench.material import Material
-from voiceagent.bench.options import add_material
 from voiceagent.cli.main import run_command
 from voiceagent.config import add_config
 from voiceagent.config.tables import load

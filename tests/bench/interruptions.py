@@ -28,8 +28,8 @@ from yielding.spoken_answers import SpokenAnswers, speak_answers
 from yielding.spoken_over import SpokenOver, Turn, speak_over
 
 from audio.pcm import Samples
+from voiceagent.bench.commands import add_measurement
 from voiceagent.bench.material import Material
-from voiceagent.bench.options import add_measurement
 from voiceagent.bench.speech import BACKCHANNELS
 from voiceagent.cli.main import run_command
 from voiceagent.config.tables import Config, load

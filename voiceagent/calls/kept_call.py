@@ -221,7 +221,7 @@ class CallFiles:
             self.losses.records += self._log.waiting_lines
 
     def _place(self, frames: list[Frame]) -> None:
-        """Place frames in the recording, which has the higher sample rate of both sides at the first frame."""
+        """Place frames in the recording, at the higher sample rate of both sides at the first frame."""
         if not frames or self.recording is None:
             return
         if self._sound is None:

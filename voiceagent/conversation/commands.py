@@ -48,7 +48,7 @@ class RecognizeItem:
 
 @dataclass(frozen=True, slots=True)
 class FlushRecognition:
-    """Request a settled hypothesis of all audio so far. number: a number is expected. spelling: see `Flush`."""
+    """Request a settled hypothesis of all audio so far. number: one is expected. spelling: see `Flush`."""
 
     item_id: str
     number: bool = False

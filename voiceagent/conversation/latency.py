@@ -260,7 +260,7 @@ class TurnLedger:
         return replace(self.report(budget, "hung_up_unheard", counts), stages=(), over_budget=())
 
     def _stages(self, budget: LatencyBudget) -> list[StageTime]:
-        """Return the stages, each counted from the latest stamp before it: work done earlier delayed nothing."""
+        """Return the stages, each counted from the latest stamp before it: earlier work delayed nothing."""
         stages: list[StageTime] = []
         stamped = [(name, self._stamps_us[name]) for name in STAMPS if name in self._stamps_us]
         latest_us = previous_us = stamped[0][1] if stamped else 0

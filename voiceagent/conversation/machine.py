@@ -82,7 +82,7 @@ class Conversation:
 
     @property
     def idle(self) -> bool:
-        """True if neither side speaks and no response, review, tool or input of the agent's code is pending."""
+        """True if neither side speaks and no response, review, tool or input of agent code is pending."""
         waiting = self._answering.has_pending or self._tools.awaited or self._turns.claimed
         waiting = waiting or self._reviews.pending
         return self._caller.silent and not waiting and self._responses.idle

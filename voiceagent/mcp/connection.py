@@ -194,7 +194,7 @@ class Connection:
         return await asyncio.shield(self._ready)
 
     async def _run(self, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
-        """Own the connection in one task, as the SDK's contexts must be closed in the task that opened them."""
+        """Own the connection in one task, as the SDK's contexts must close in the task that opened them."""
         try:
             async with AsyncExitStack() as stack:
                 async with PauseTolerantTimeout(self._config.connect_s):

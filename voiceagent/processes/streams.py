@@ -26,7 +26,7 @@ class CoalescedValue(NamedTuple):
 
 
 def single_answer(answer: Callable[[Any], Any]) -> Service:
-    """Return the service for `RpcConnection.ask` that yields the result of the coroutine function `answer`."""
+    """Return the service for `RpcConnection.ask` that yields the result of the coroutine `answer`."""
 
     async def service(asked: Any, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
         yield await answer(asked)

@@ -1,4 +1,4 @@
-"""Call worker: a server for the connections that the supervisor passes to it, using the supervisor's engines."""
+"""Call worker: serves connections that the supervisor passes to it, by the supervisor's engines."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ class AgentSession(Protocol):
 
 
 class AgentCode(Protocol):
-    """Interface of the agent's code in one call. Methods must neither wait nor raise, except `find_context`."""
+    """The agent's code in one call. Methods must neither wait nor raise, except `find_context`."""
 
     @property
     def greeting(self) -> str:

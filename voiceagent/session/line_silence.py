@@ -122,7 +122,7 @@ class LineSilence:
         return left_s
 
     def missing_s(self, now_s: float) -> float:
-        """Return the seconds of silence to insert now, and count them as inserted; 0 before the first audio."""
+        """Return the seconds of silence to insert now, and count them; 0 before the first audio."""
         if self._last_s is None:
             return 0.0
         overslept_s = now_s - self._look_s

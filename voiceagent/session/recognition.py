@@ -246,7 +246,7 @@ class TurnRecognitions:
             self._monitor.start_timeout(item_id, "recognizer", "settled words", limit_s)
 
     def stop(self, item_id: str, resumable_as: str = "", until_s: float = 0.0) -> None:
-        """Close the turn's recognition, or keep it open up to a position of the audio: see `StopRecognition`."""
+        """Close the turn's recognition, or keep it open up to a position: see `StopRecognition`."""
         recognition = self._by_item.pop(item_id, None)
         self._monitor.cancel_timeout(item_id, "recognizer")
         if recognition is None:

@@ -98,7 +98,7 @@ class Speaker:
         self._pump()
 
     def stop(self, response_id: str) -> float:
-        """Drop unplayed audio of the response, here and at the client. Return the seconds that were played."""
+        """Drop the response's unplayed audio, here and at the client. Return the seconds that were played."""
         if response_id != self._response_id or self._playout is None:
             return 0.0
         now_s = self._clock()

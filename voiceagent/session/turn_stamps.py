@@ -192,7 +192,7 @@ class TurnStamps:
             response.ledger.stamp("played", self._clock() - played_s)
 
     def cancelled(self, response_id: str, pieces: int) -> None:
-        """Record that a response was cancelled after `pieces` tokens, which were wasted if it was preemptive."""
+        """Record that a response was cancelled after `pieces` tokens, wasted if it was preemptive."""
         response = self._responses.get(response_id)
         if response is not None and response.preemptive:
             response.turn.count(tokens_wasted=pieces)

@@ -1,4 +1,4 @@
-"""Tables for a terminal without broken words. If the terminal is too narrow, optional columns are left out."""
+"""Tables for a terminal without broken words. Too narrow a terminal has no optional columns."""
 
 from __future__ import annotations
 

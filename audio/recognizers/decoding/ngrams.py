@@ -65,7 +65,7 @@ class Ngrams:
             self._lengths.append(_Length.of(contexts, said[counted], size))
 
     def following(self, text: Sequence[int]) -> Iterator[Followers]:
-        """Yield the followers of ever longer ends of a text, from 0 to order - 1 tokens, while there are any."""
+        """Yield the followers of ever longer ends of a text, 0 to order - 1 tokens, while there are any."""
         before = [self._begin] * (self._order - 1) + list(text[-self._order :])
         code = 0
         for length, table in enumerate(self._lengths):

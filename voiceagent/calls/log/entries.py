@@ -53,7 +53,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SoundSpan:
-    """Position of a part of a response in the recording: samples at the recording's rate, `until` exclusive."""
+    """Position of a part of a response in the recording: samples at its rate, `until` exclusive."""
 
     response_id: str
     since: int
@@ -79,7 +79,7 @@ class SilentSpan:
 
 @dataclass(frozen=True, slots=True)
 class LoopStalled:
-    """The event loop woke `lag_s` too late at `clock_s`, monotonic seconds. Nothing was processed meanwhile."""
+    """The event loop woke `lag_s` too late at `clock_s`, monotonic seconds. Nothing was done meanwhile."""
 
     clock_s: float
     lag_s: float

@@ -41,7 +41,7 @@ class TimeAxis:
         self._rate_hz = rate_hz
 
     def record(self, clock_s: float, received_s: float) -> None:
-        """Record how much of the caller's audio was received at `clock_s`. Must be called in order of time."""
+        """Record how much of the caller's audio was received at `clock_s`. Call in order of time."""
         if not self._received_s or received_s > self._received_s[-1]:
             self._clocks_s.append(clock_s)
             self._received_s.append(received_s)

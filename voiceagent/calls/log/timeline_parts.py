@@ -17,7 +17,7 @@ _DECISION = {"RequireSilence": EndOfTurn}
 
 
 class TimelineParts:
-    """Turns, responses and tools of one call's timeline. texts: of the log. axis: positions in the recording."""
+    """Turns, responses and tools of one call's timeline. texts: of the log. axis: of the recording."""
 
     def __init__(self, texts: ReadTexts, axis: TimeAxis) -> None:
         self._texts = texts

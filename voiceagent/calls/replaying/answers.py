@@ -1,4 +1,4 @@
-"""Answers of engines in a forked call: from the log if the request is the same, otherwise from live engines."""
+"""Answers of engines in a forked call: from the log if the request is the same, else from live engines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from voiceagent.conversation import events as ev
 
 
 class ClockReading(NamedTuple):
-    """Current time. clock_s: monotonic seconds. received_s: the media clock, seconds of the caller's audio."""
+    """Current time. clock_s: monotonic seconds. received_s: seconds of the caller's audio."""
 
     clock_s: float
     received_s: float

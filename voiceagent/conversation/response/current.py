@@ -108,7 +108,7 @@ class CurrentResponse:
     def start(
         self, start: do.StartResponse, wanted: ev.ResponseRequested, words: tuple[str, ...] = ()
     ) -> list[Command]:
-        """Start a response. A preemptive one answers these words of the caller and is held until `release`."""
+        """Start a response. A preemptive one answers these words and is held until `release`."""
         if start.preemptive:
             self.preemptive = self._new(start, wanted, Preemptive(words))
             return [start]

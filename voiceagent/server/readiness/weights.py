@@ -84,7 +84,7 @@ def _licence_of_voice(card: Path, voice: str) -> str:
 
 
 def weights_of(engine: str, options: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Weights]:
-    """Yield the models of an engine. engine: short name. options: its keyword arguments, with absolute paths."""
+    """Yield the models of an engine. engine: short name. options: its arguments, with absolute paths."""
     if engine == "vllm":
         yield _of_hub("model", str(options.get("model", "")), hub_cache(environ))
         draft = (options.get("speculative") or {}).get("model")

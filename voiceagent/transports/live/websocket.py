@@ -84,7 +84,7 @@ class LiveEndpoint:
     async def run(
         self, websocket: WebSocket, caller: Admitted, read_start: Callable[[str | bytes], Start]
     ) -> None:
-        """Run a session of an authenticated caller. read_start: decodes the first event; raises RequestError."""
+        """Run an authenticated caller's session. read_start: decodes the first event; raises RequestError."""
         session_id = new_id(LIVE_PREFIX.rstrip("_"))
         try:
             resume_s = wanted_resume_s(websocket.query_params.get("resume_s"))
