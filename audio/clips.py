@@ -50,9 +50,7 @@ class Clip:
 
 
 def check_sound(sound: object) -> str:
-    """Return the name of a sound: a built-in one, or the path of a file that exists. Raise ValueError
-    otherwise.
-    """
+    """Return a sound's name: a built-in one, or the path of an existing file. Raise ValueError otherwise."""
     name = str(sound) if isinstance(sound, str | Path) else ""
     if name in _BUILT_IN or (name and Path(name).is_file()):
         return name

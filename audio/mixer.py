@@ -59,9 +59,7 @@ class Mixer:
         return not self._sounds
 
     def start(self, number: int, samples: Samples, volume: float = 1.0, position: int = 0) -> None:
-        """Play samples [n], which must not be empty, again and again from `position` on, at this volume, 0
-        to 1.
-        """
+        """Play samples [n], not empty, again and again from `position` on, at this volume, 0 to 1."""
         self._sounds[number] = _Sound(samples, volume, position % len(samples))
 
     def stop(self, number: int) -> int:

@@ -227,9 +227,7 @@ class Playout:
         return self._with_gain(samples)
 
     def _pop_frame(self) -> Samples:
-        """Remove and return the next frame's samples, fewer if the queue runs out. Copies only if
-        chunks join.
-        """
+        """Remove and return the next frame's samples, fewer if it runs out. Copies only if chunks join."""
         parts: list[Samples] = []
         missing = self._frame_samples
         while missing and self._queue:

@@ -151,9 +151,7 @@ class OrtFile:
 
 
 def _session_type() -> Any:
-    """Return the schema's root type, imported by its own path: `onnxruntime.tools` would import
-    torch if present.
-    """
+    """Return the schema's root type, imported by its own path: `onnxruntime.tools` may import torch."""
     path = str(Path(onnxruntime.__file__).parent / "tools" / "ort_format_model")
     if path not in sys.path:
         sys.path.append(path)

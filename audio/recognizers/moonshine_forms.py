@@ -145,9 +145,7 @@ class Forms:
 
 
 def is_likely(held: Beginning, free: Beginning, a_token: float = _LIKELY_A_TOKEN) -> bool:
-    """Return True if a whole transcript that is held to a grammar is likely enough, compared with the free
-    one.
-    """
+    """Return True if a whole transcript held to a grammar is likely enough, compared with the free one."""
     if held.tokens[-1] != END or 2 * len(held.tokens) < len(free.tokens):
         return False
     tokens = min(len(held.tokens), len(free.tokens)) - 1

@@ -258,9 +258,7 @@ def find_voice(voice: str, data_dir: Path, local_files_only: bool) -> Path:
 
 
 def _download(voice: str, data_dir: Path) -> None:
-    """Download a voice with Piper's own loader into a temporary folder, so that a partial file never counts
-    as a voice.
-    """
+    """Download a voice with Piper's own loader into a temporary folder: a partial file is no voice."""
     from piper.download_voices import download_voice  # noqa: PLC0415  GPL-3
 
     data_dir.mkdir(parents=True, exist_ok=True)

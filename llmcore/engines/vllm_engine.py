@@ -59,9 +59,7 @@ class VllmLlm(VllmSettings):
 
     @property
     def has_draft(self) -> bool:
-        """True if there is a draft that can propose for single requests; vLLM's own schedulers cannot do
-        that.
-        """
+        """True if a draft can propose for single requests; vLLM's own schedulers cannot do that."""
         return self.speculative is not None and self.scheduling_policy == "priority"
 
     @property

@@ -39,9 +39,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class LearnedRouter:
-    """Logistic regression. weights: [BUCKETS], float32. threshold: probability from which the small model
-    answers.
-    """
+    """Logistic regression. weights: [BUCKETS], float32. threshold: the small model answers from it on."""
 
     weights: NDArray[np.float32]
     bias: float

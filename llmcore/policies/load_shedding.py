@@ -7,9 +7,7 @@ from collections import deque
 from enum import IntEnum
 
 UP_S, DOWN_S = 1.0, 10.0
-"""Time for which a prediction must miss the budget, or keep it with a margin, before the level rises or
-falls.
-"""
+"""Time for which a prediction must miss the budget, or keep it amply, before the level rises or falls."""
 MARGIN = 0.6
 """Share of the budget below which it is kept with a margin. In between the level stays, so that a load at the
 edge does not make it oscillate.

@@ -218,9 +218,7 @@ class ReplicatedLlm:
         self._probes[name] = asyncio.create_task(self._probe(name), name=f"probe {name}", context=Context())
 
     async def _probe(self, name: str) -> None:
-        """Probe a lost replica until it answers. One that answers probes but no requests is probed less
-        often.
-        """
+        """Probe a lost replica until it answers. One that answers only probes is probed less often."""
         failures = self._failures[name]
         while True:
             # wait first: it has only just failed

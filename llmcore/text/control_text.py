@@ -207,9 +207,7 @@ class ControlText:
         return False
 
     def _read_first_word(self, start: str) -> bool:
-        """Parse the header, mark or name that a call or thought begins with. Return True for one, or a
-        prefix.
-        """
+        """Parse the header, mark or name that begins a call or thought. Return True for one, or a prefix."""
         if header := BARE_HEADER.match(start):
             into = BARE_HARMONY[header["header"]]
             self._region, self._pending = OpenRegion(into) if into else None, start[header.end() :]

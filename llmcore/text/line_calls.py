@@ -154,9 +154,7 @@ def command_arguments(
 
 
 def bracketed_name(text: str) -> str | None:
-    """Return the name that fills a text, alone in brackets: "[hang_up]"; "" if it may become one, None if it
-    cannot.
-    """
+    """Return the name that fills a text, in brackets: "[hang_up]"; "" if it may become one, else None."""
     if found := _BRACKETED.match(text):
         return found["name"]
     return "" if _BRACKETED_BEGINS.match(text) else None

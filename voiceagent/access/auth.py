@@ -32,9 +32,7 @@ class ApiKeys:
         return any([hmac.compare_digest(digest, known) for known in self._digests])
 
     def ticket(self, key: str, until: float) -> str:
-        """Return a ticket for a key, valid until `until` (Unix seconds): a signed time that does not reveal
-        the key.
-        """
+        """Return a ticket for a key, valid until `until` (Unix seconds): a signed time, not the key."""
         return f"{round(until)}.{_signed(key_digest(key), round(until))}"
 
     def accepts_ticket(self, ticket: str, now: float) -> bool:

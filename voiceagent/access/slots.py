@@ -185,9 +185,7 @@ def lag_refusal(lag_s: float, max_lag_s: float, calls: int) -> Refusal | None:
 
 
 class _SharedShares:
-    """Calls of each caller in all workers. Each worker stores the names of its own callers, as 8-byte
-    digests.
-    """
+    """Calls of each caller in all workers. Each worker stores its own callers' names, as 8-byte digests."""
 
     def __init__(
         self,

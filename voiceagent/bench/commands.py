@@ -142,9 +142,7 @@ def add_soak(parser: argparse.ArgumentParser, material: Path) -> None:
 
 
 def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
-    """Add a subcommand for each benchmark; each sets `command`. material: the default folder of
-    callers' questions.
-    """
+    """Add a subcommand for each benchmark, with `command`. material: default folder of callers' questions."""
     bench = parser.add_subparsers(required=True, metavar="what")
     turns = add_command(bench, "turns", "the latency of turns, by stage, with parts of turn-taking off")
     _add_bench_turns(turns, material)

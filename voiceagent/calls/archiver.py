@@ -35,8 +35,7 @@ DELETE_INTERVAL_S = 3600.0
 MAX_JOBS = 10_000
 """Maximum queued updates; the next start finds the calls of dropped ones."""
 WRITTEN_S = 60.0
-"""Age from which a running call without files counts as broken: its process died, or its folder was removed.
-"""
+"""Age from which a running call without files counts as broken: its process died, or its folder is gone."""
 HANGS_S = 30.0
 """Time for one update after which database or storage counts as hanging, as when the network is gone."""
 LINES_PER_YIELD = 20
@@ -68,9 +67,7 @@ _Job = _Began | _Ended | _Moved
 
 
 class CallArchiver:
-    """Archives the calls of a folder in a store. storage: URL to which their files are moved; "" leaves them
-    there.
-    """
+    """Archives the calls of a folder in a store. storage: where their files are moved; "" for nowhere."""
 
     def __init__(
         self,

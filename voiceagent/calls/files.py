@@ -76,9 +76,7 @@ class AppendedFile:
 
 
 class WavRecording:
-    """16-bit stereo PCM. Its header is valid after each write, and audio that could not be written is
-    silence.
-    """
+    """16-bit stereo PCM. Its header is valid after each write; audio that could not be written is silence."""
 
     suffix = ".wav"
 
@@ -120,9 +118,7 @@ class WavRecording:
 
 
 class OpusRecording:
-    """Opus in Ogg (RFC 7845), stereo. Pages that could not be written are missing; the timing of the others
-    is kept.
-    """
+    """Opus in Ogg (RFC 7845), stereo. Pages not written are missing; the others keep their time."""
 
     suffix = ".ogg"
 

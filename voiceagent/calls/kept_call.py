@@ -55,9 +55,7 @@ LOG_NAME, RECORDING_NAME, PEAKS_NAME = "log.jsonl", "sound", "peaks"
 
 @dataclass(slots=True)
 class Losses:
-    """Data of all calls that could not be written since the process began. last: the newest error, and its
-    time.
-    """
+    """Data of all calls not written since the process began. last: the newest error, and its time."""
 
     records: int = 0
     sound_s: float = 0.0

@@ -1,6 +1,4 @@
-"""`voiceagent plan`: estimates the hardware for a number of concurrent calls, from figures with
-their sources.
-"""
+"""`voiceagent plan`: estimates the hardware for concurrent calls, from figures with their sources."""
 
 from __future__ import annotations
 

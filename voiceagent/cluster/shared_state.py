@@ -78,9 +78,7 @@ class SharedState:
         self._read_s: float | None = None
         self._count = 0
         self.reports: tuple[GatewayReport, ...] = ()
-        """Reports of all gateways, including this one, at most a second and a half old; empty
-        while Redis is lost.
-        """
+        """Reports of all gateways, this one too, at most 1.5 s old; empty while Redis is lost."""
 
         self.control_of: Callable[[str], CallControl] = lambda call_id: CallControl()
         """Return the `CallControl` of a call of this process. Set before `running`."""

@@ -136,9 +136,7 @@ class Answering:
         return dropped + self._responses.cancel_preemptive() + self._responses.stop(cause_of(clip))
 
     def stop(self) -> list[Command]:
-        """Stop making responses, as a client requests: clear pending requests and cancel the response in
-        progress.
-        """
+        """Stop making responses, as a client requests: clear pending requests, cancel the one in progress."""
         dropped = self._drop_clip() + self._reviews.drop()
         self._queue = ResponseQueue()
         self._reports.drop()

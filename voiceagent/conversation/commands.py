@@ -324,9 +324,7 @@ class TurnConcluded:
 
 @dataclass(frozen=True, slots=True)
 class ResponseConcluded:
-    """Notify the agent's code of the end of a response. text: the part that was played. interrupted: it was
-    cut.
-    """
+    """Notify the agent's code of the end of a response. text: what was played. interrupted: it was cut."""
 
     text: str
     interrupted: bool
@@ -352,9 +350,7 @@ class RestartDetection:
 
 @dataclass(frozen=True, slots=True)
 class PauseListening:
-    """Withhold the caller's voice until its speech probability reaches the threshold; `CallerWoke` follows
-    then.
-    """
+    """Withhold the caller's voice until its speech probability reaches the threshold; then `CallerWoke`."""
 
     speech_threshold: float
 

@@ -192,9 +192,7 @@ class TurnConfig(Section):
         )
 
     def to_endpointing(self) -> EndpointConfig:
-        """Return the fixed settings for speech and pauses; for those that a client may change, see
-        `to_detection`.
-        """
+        """Return the fixed settings for speech and pauses; see `to_detection` for the clients'."""
         return EndpointConfig(
             start_s=self.min_speech_s,
             pause_s=self.pause_s,

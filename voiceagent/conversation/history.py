@@ -58,9 +58,7 @@ class ToolCallItem:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutputItem:
-    """The output of call `call_id`. late_for: the tool's name if the conversation continued before the
-    output.
-    """
+    """The output of call `call_id`. late_for: the tool's name if the conversation went on before."""
 
     item_id: str
     call_id: str

@@ -238,9 +238,7 @@ class Conversation:
         return waited + self._answering.start_next(self.settings)
 
     def _on_response_over(self, response: Response) -> list[Command]:
-        """Handle the end of a response. A turn that began over it is announced now and may get a preemptive
-        answer.
-        """
+        """Handle a response's end. A turn begun over it is announced, and may get a preemptive answer."""
         commands = self._answering.on_response_over(response)
         if self.settings.agent and response.wanted.in_conversation and isinstance(response.phase, Over):
             commands.append(do.ResponseConcluded(response.phase.played, response.phase.interrupted_by != ""))
@@ -295,9 +293,7 @@ class Conversation:
         return commands + self._responses.cancel_preemptive() + self._prompts.prefill_history(changed)
 
     def _on_agent_changed(self, event: ev.AgentChanged) -> list[Command]:
-        """Switch agent, tools or instructions. Prefill the history because every prompt begins differently
-        now.
-        """
+        """Switch agent, tools or instructions. Prefill the history: every prompt begins differently now."""
         changed = self.settings.handed_to(event.agent, event.tools, event.instructions, event.voice)
         changed = changed.with_free_names()
         if changed == self.settings:

@@ -188,9 +188,7 @@ class ToolCalls:
         return call
 
     def record_refused(self) -> list[Command]:
-        """Record the outputs of the refused calls of a response. APIs accept no output between calls of one
-        response.
-        """
+        """Record the outputs of a response's refused calls. APIs accept none between a response's calls."""
         refused, self._refused = self._refused, []
         return [
             notice

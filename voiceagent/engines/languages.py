@@ -100,9 +100,7 @@ def _fixed_languages(
 
 
 def _language_in(value: object) -> str:
-    """Return the code that a value begins with, as "de" in "de-CH", "de+f2" and "de_DE-thorsten-medium"; else
-    "".
-    """
+    """Return the code that a value begins with, as "de" in "de-CH", "de+f2" and "de_DE-thorsten"; else ""."""
     found = _CODE.match(value) if isinstance(value, str) else None
     return found[1] if found else ""
 

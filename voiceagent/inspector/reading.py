@@ -133,9 +133,7 @@ def _feed(timeline: Timeline, lines: Iterator[bytes], yield_gil: Callable[[], No
 
 
 def _changes_json(call: CallRow, timeline: Timeline) -> bytes:
-    """Return the timeline's changes as JSON. Encodes item by item: encoding an hour at once holds the GIL too
-    long.
-    """
+    """Return the timeline's changes as JSON. Item by item: an hour at once would hold the GIL too long."""
     changes, yield_gil = timeline.changes(), GilYield()
     changed = {"call": {**shown(call), **(changes.pop("call") or {})}}
     pieces = [_json(changed).removesuffix("}")]

@@ -113,9 +113,7 @@ class LlmAlarms:
         return Alarm("ttft_p99", p99, MAX_P99_S, text) if p99 > MAX_P99_S else None
 
     def _step_spread(self) -> Alarm | None:
-        """Return an alarm if step times vary much: a long prompt or too large a batch delays the other
-        replies.
-        """
+        """Return an alarm if step times vary much: a long prompt or large batch delays other replies."""
         if len(self._gaps) < MIN_GAPS:
             return None
         gaps = [gap_s for _, gap_s in self._gaps]

@@ -33,9 +33,7 @@ SAMPLE_S = 1.0
 LOAD_RATIO = 1.5
 """Ratio to an idle engine's time to first token above which the excess counts as load."""
 RETRY_AFTER_S = 10.0
-"""Time after which a caller refused at the highest shedding level may retry: the level has then fallen by
-about one.
-"""
+"""Time after which a caller refused at the highest level may retry: the level is then about one lower."""
 
 
 class LlmMonitor:
@@ -67,9 +65,7 @@ class LlmMonitor:
     def wrap_speculating(
         self, name: str, table: EngineConfig, engine: SupportsSpeculation, limits: SpeculationLimits
     ) -> SpeculatingLlm:
-        """Wrap and register the engine of the table `name`, whose draft takes part in responses within the
-        limits.
-        """
+        """Wrap and register the engine of the table `name`, whose draft takes part within the limits."""
         model = str(table.options.get("model", ""))
         count = partial(self.metrics.speculation_decided, table.engine, model)
         speculating = SpeculatingLlm(engine, Speculation(limits), count, self._clock)
@@ -135,9 +131,7 @@ class LlmMonitor:
         return f"off: {why_off}" if why_off else "on"
 
     def refusal(self, calls: int) -> Refusal | None:
-        """Return a refusal, and count it, if a new call while `calls` others are open could not be served in
-        time.
-        """
+        """Return a refusal, and count it, if a new call beside `calls` others could not be served in time."""
         refusal = self.outlook(calls)
         if refusal is not None:
             self.metrics.call_refused(refusal)

@@ -19,9 +19,7 @@ SESSION = "mcp-session-id"
 UNREACHABLE = -32_090
 """Code of our own errors, in the range that JSON-RPC leaves to implementations."""
 SESSION_LOST = "Session terminated"
-"""The SDK's message for a session that the server does not know any more, except from servers that give a
-reason.
-"""
+"""The SDK's message for a session that the server does not know any more, unless it gives a reason."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):

@@ -73,9 +73,7 @@ def build_recognizer_alone(config: Config) -> Recognizer:
 
 
 def build_synthesizer(config: Config, metrics: Metrics) -> Synthesizer:
-    """Return the configured synthesizer, with its fallback. Raises ConfigError. metrics: see
-    `build_recognizer`.
-    """
+    """Return the synthesizer and its fallback. Raises ConfigError. metrics: see `build_recognizer`."""
     tables = config.synthesizer, config.synthesizer_fallback
     usual = cast("Synthesizer", _with_fallback(config, metrics, "synthesizer", *tables, FallbackSynthesizer))
     others = {

@@ -22,8 +22,7 @@ log = structlog.get_logger()
 REPORT_S = 0.5
 """Interval at which a process reports its lag and CPU use to the others."""
 _NEWEST = 0.2
-"""Weight of the newest report in the mean: a single second, in which all calls may be answered, says little.
-"""
+"""Weight of the newest report in the mean: one second, in which all calls may be answered, says little."""
 
 
 class ProcessLoad:

@@ -1,6 +1,4 @@
-"""Routes about the server itself: health and load for load balancers; metrics, gateways and triage for its
-owners.
-"""
+"""Routes about the server itself: health and load for balancers; metrics, gateways, triage for owners."""
 
 from __future__ import annotations
 

@@ -275,9 +275,7 @@ class Workers:
     async def _relay(
         self, has: str, service: str, asked: Any, messages: AsyncIterator[FromClient], wait_s: float
     ) -> AsyncGenerator[Any, None]:
-        """Relay a stream of this service to the worker whose service `has` returns True. Empty if there is
-        none.
-        """
+        """Relay a stream of this service to the worker whose service `has` is True. Empty without one."""
         having = await self.pool.find(has, asked, wait_s)
         if having is None:
             return

@@ -71,9 +71,7 @@ class CallClients:
     # ---- sidebands
 
     def attach(self, client: SidebandClient, settings: CallSettings) -> int:
-        """Notify a sideband from now on, beginning with the settings and the responses in progress. Return
-        its number.
-        """
+        """Notify a sideband from now on, first of settings and responses in progress. Return its number."""
         client.notify(notify.NotifySettings(settings, created=True))
         for so_far in self._responses.values():
             for notification in so_far:

@@ -105,9 +105,7 @@ def _texts(found: str | Sequence[str]) -> list[str]:
 
 
 class TurnContext:
-    """The context of one call's newest turn. own: sources of this call only. arrived: called when the
-    passages change.
-    """
+    """Context of one call's newest turn. own: this call's sources. arrived: called when passages change."""
 
     def __init__(
         self, sources: ContextSources, own: Mapping[str, Source], arrived: Callable[[], None]

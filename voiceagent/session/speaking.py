@@ -113,9 +113,7 @@ class Speaker:
         return played_s
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
-        """Record the client's playback position in the response; ignored if that is over. all_along: see
-        `Call.played`.
-        """
+        """Record the client's position in the response, unless that is over. all_along: see `Call.played`."""
         if self._playout is not None and response_id == self._response_id:
             if all_along:
                 self._reports.add(played_s, self._clock())
@@ -180,9 +178,7 @@ class Speaker:
         self._pump()
 
     def reset_hold(self) -> None:
-        """Reset ducking and holding at the end of a response without audio, so that they do not affect the
-        next one.
-        """
+        """Reset ducking and holding at the end of a response without audio, not to affect the next."""
         if self._playout is None:
             self._forget_caller()
 

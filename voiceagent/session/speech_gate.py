@@ -5,9 +5,7 @@ from __future__ import annotations
 from audio.speech_events import SpeechEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 
 WAKE_WINDOWS = 2
-"""Windows in succession that reach the threshold: 64 ms, as turn detection requires of a voice. A click has
-one.
-"""
+"""Windows in succession that reach the threshold: 64 ms, as a turn's voice has. A click has one."""
 
 
 class SpeechGate:

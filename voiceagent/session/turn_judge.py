@@ -12,9 +12,7 @@ from voiceagent.session.call_monitor import CallMonitor
 
 
 class TurnJudge:
-    """Turn-model queries of one call. At most one is open. If the model fails or is slow, silence alone
-    ends the turn.
-    """
+    """Turn-model queries of one call. One at most is open. If it fails or is late, silence ends a turn."""
 
     def __init__(self, model: SmartTurn | None, post: Callable[[Event], None], monitor: CallMonitor) -> None:
         self._model = model

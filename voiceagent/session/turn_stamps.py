@@ -216,9 +216,7 @@ class TurnStamps:
         return self._observed(report, response, ended.response_id)
 
     def hung_up(self) -> list[TurnReport]:
-        """Return the reports of the responses during which the call ended, and count them. Preemptive ones
-        have none.
-        """
+        """Return the reports of responses at the call's end, and count them. Preemptive ones have none."""
         responses, self._responses = self._responses, {}
         reports: list[TurnReport] = []
         for response_id, response in responses.items():

@@ -180,9 +180,7 @@ def _formatter(log_format: Literal["console", "json"], stream: TextIO) -> loggin
 
 
 def _descriptor_of(stream: TextIO) -> int | None:
-    """Return the file descriptor, or None for a stream in memory, as in notebooks and tests, which never
-    blocks.
-    """
+    """Return the file descriptor, or None for a stream in memory, which never blocks."""
     try:
         return stream.fileno()
     except io.UnsupportedOperation:

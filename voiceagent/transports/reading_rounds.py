@@ -152,9 +152,7 @@ class RoundTransport(asyncio.Transport):
             self._rounds.watch(self._descriptor, self)
 
     def received(self, data: bytes) -> None:
-        """Handle data read in a tick. Empty data is the end of the stream; the transport's own read handles
-        that.
-        """
+        """Handle data read in a tick. Empty data, the stream's end, is for the transport's own read."""
         if not data:
             self.leave()
             return

@@ -72,9 +72,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Increase of one counter divided by that of another, which must be at least `min_whole`. labels: of
-    both.
-    """
+    """Increase of one counter divided by that of another, at least `min_whole`. labels: of both."""
 
     part: str
     whole: str

@@ -47,8 +47,7 @@ Step = tuple[Callable[[], ev.Event], Callable[[], list[Action]]]
 
 
 class UpstreamCall(BaseCall):
-    """A call whose core is a realtime backend. Runs on the event loop that created it; no method waits for
-    the backend."""
+    """A call whose core is a realtime backend. It never waits for the backend."""
 
     _conversation: UpstreamConversation
     takes_turns = False

@@ -28,12 +28,9 @@ from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, sound_appended
 
 MAX_WAITING = 10_000
-"""Maximum audio chunks and events queued without a connection; the oldest are dropped. 10 s of audio are 500.
-"""
+"""Maximum audio chunks and events queued without a connection, the newest. 10 s of audio are 500."""
 _CALL_EVENTS = ("response.", "input_audio_buffer.", "session.output_", "session.input_transcript.")
-"""Event prefixes that show that a backend takes part in the call. One that only greets is not
-retried for ever.
-"""
+"""Event prefixes that show that a backend takes part. One that only greets is not retried for ever."""
 
 
 _REQUESTS = ("response.create", "session.commentary.append")
@@ -180,9 +177,7 @@ class UpstreamConnection:
         listener.upstream_given_up(reason)
 
     async def _relay(self, connection: ClientConnection, listener: UpstreamListener) -> tuple[bool, str]:
-        """Relay until the connection is lost. Return whether the backend took part in the call,
-        and the reason.
-        """
+        """Relay until the connection is lost. Return whether the backend took part, and the reason."""
         self._begin(listener)
         sending = asyncio.create_task(self._send_waiting(connection), name="to the upstream")
         ping_s = self._upstream.config.connect_timeout_s

@@ -98,9 +98,7 @@ class UpstreamConversation:
         return commands
 
     def check_ahead(self, played_s: float) -> None:
-        """Raise ValueError if the backend is too far ahead with its audio. played_s: of the response that is
-        playing.
-        """
+        """Raise ValueError if the backend's audio is too far ahead. played_s: of the response playing."""
         ahead_s, allowed_s = self._responses.sound_s - played_s, self._api.max_ahead_s
         if ahead_s > allowed_s:
             message = f"it sent {ahead_s:.0f} s of audio that was not played yet; allowed: {allowed_s:g} s"

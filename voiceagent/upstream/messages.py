@@ -82,9 +82,7 @@ _UPDATABLE_FIELDS = (
 
 
 def session_update(settings: CallSettings, transcription: str, claimed: bool) -> Event:
-    """Return the `session.update` for these settings. claimed: the agent's code handles the
-    caller's turns itself.
-    """
+    """Return the `session.update` for these settings. claimed: the agent's code handles turns."""
     offered = replace(settings, tools=(), input_format=AudioFormat.PCM_24K, output_format=AudioFormat.PCM_24K)
     session = {
         name: value
@@ -183,9 +181,7 @@ def read_sound(event: Event) -> Samples:
 
 
 def for_log(wanted: Iterable[Action]) -> list[Command]:
-    """Return the commands for the log: without messages to the backend, and without audio, which
-    arrives as events.
-    """
+    """Return the commands for the log: without messages to the backend, and audio, which comes as events."""
     return [one for one in wanted if not isinstance(one, Send | Play | Wait)]
 
 

@@ -122,9 +122,7 @@ class Responses:
         return [notify.NotifyResponseStarted(begun["id"], (begun.get("output_modalities") or ["audio"])[0])]
 
     def on_event(self, kind: str, event: Event, tools: Sequence[AgentTool]) -> list[Action]:
-        """Process an event of a response. tools: those that run here. Raise ValueError for a response that is
-        too long.
-        """
+        """Process an event of a response. tools: those run here. Raise ValueError if it is too long."""
         response_id = messages.response_id_of(event)
         response = self.get(response_id)
         if response is None:  # cut here: ignore the rest

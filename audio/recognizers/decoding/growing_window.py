@@ -21,9 +21,7 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, LanguageProbabilities
 
 _AGREEING = 3
-"""Consecutive hypotheses that must agree. With two, Moonshine has a tenth more words wrong: they
-settle too early.
-"""
+"""Consecutive hypotheses that must agree. With two, Moonshine has a tenth more words wrong."""
 _CUT_ANYWAY = 1.3
 """Multiple of `longest_s` at which a window without stable words is cut, which bounds the cost of a decoding.
 """
@@ -34,8 +32,7 @@ _AFTER_VOICE_S = 0.06
 40 ms after the fall in loudness to 250 ms after the voice, 226 to 238 words are wrong, in no order.
 """
 _BRIEF_S = 2.0
-"""Shorter audio is always decoded again: a single word is easily misheard, and little audio is decoded fast.
-"""
+"""Shorter audio is always decoded again: a single word is easily misheard, and decoded fast."""
 _PROMPT_WORDS = 40
 """Words of the text before the window to give a model as its prompt."""
 _SENTENCE_ENDS = ".?!…"
@@ -199,9 +196,7 @@ def joined(before: str, after: str) -> str:
 
 
 _EARLIEST_S = 5
-"""Range of a piece's length in seconds: below the 10 s of a window, so that each window past it
-has a final piece.
-"""
+"""Range of a piece's length in seconds: below a window's 10 s, so that a window past it has a final piece."""
 _LATEST_S = 9
 _STEP_S = 0.02
 """Resolution at which loudness is measured."""

@@ -146,9 +146,7 @@ class TimelineParts:
                     self._touch("responses", response_id)
 
     def report(self, line: Json) -> None:
-        """Add a report. It follows the end of its response directly; one at the end of the call names the
-        response.
-        """
+        """Add a report. It follows its response's end directly; one at the call's end names the response."""
         if line["outcome"] == "hung_up":
             response_id = line["response_id"]
         else:

@@ -139,9 +139,7 @@ class Answers:
         return self._hear(self._hearing_engines, item_id, now)
 
     def words(self, item_id: str, paused_at_s: float, number: bool, now: ClockReading) -> DelayedEvents:
-        """Return the settled transcript of a turn that has paused at this position. number: a number is
-        expected.
-        """
+        """Return the settled transcript of a turn that paused at this position. number: one is expected."""
         began_at_s = self._turns.get(item_id, 0.0)
         known = item_id not in self._heard and self._recorded.has_words(began_at_s, paused_at_s)
         if self._hearing_engines is None or known:

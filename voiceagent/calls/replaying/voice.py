@@ -56,9 +56,7 @@ class LoggedPauses:
                     pause.required_s = command["decision"]["silence_s"] + more_s
 
     def at_least_s(self, paused_at_s: float, silence_s: float) -> float:
-        """Return the earliest clock time at which this silence can have ended the turn that paused at this
-        position.
-        """
+        """Return the earliest clock time at which silence can have ended the turn that paused here."""
         pause = self._pauses.get(paused_at_s)
         if pause is None:
             return -math.inf

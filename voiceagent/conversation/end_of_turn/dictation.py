@@ -27,8 +27,7 @@ MIN_REQUEST_LOG_ODDS = 3.0
 ACCOUNT_DIGITS = range(6, 10)
 """Digits with which a requested number of unknown length may be complete."""
 PAUSE_FACTOR, GROUP_PAUSE_S = 2.0, 0.4
-"""A pause before the next group lasts up to this multiple of the caller's longest so far, plus the seconds.
-"""
+"""A pause before the next group lasts up to this multiple of the caller's longest, plus the seconds."""
 MIN_GROUP_PAUSE_S = 1.0
 """Minimum pause that is granted before the next group."""
 MIN_SPELLED_LETTERS = 2

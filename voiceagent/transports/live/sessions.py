@@ -99,9 +99,7 @@ class LiveSessions:
         start: Start,
         end: Callable[[Ending], None],
     ) -> LiveCall:
-        """Return the session of a call, with its configuration applied. end: ends its connection. Raise
-        RequestError.
-        """
+        """Return a call's session, with its configuration. end: ends its connection. Raise RequestError."""
         expires_at = round(time.time() + self._limits.max_call_s)
         negotiated = client.output is not None
         settings = live_settings(session_id, expires_at, start.event, call.settings, negotiated)
@@ -117,9 +115,7 @@ class LiveSessions:
         self._sessions.pop(session_id).finish()
 
     def end(self, asked: CallAsked) -> bool:
-        """End a session of this process. Return False if it does not run here, or if the caller may not end
-        it.
-        """
+        """End a session of this process. Return False if it is not here, or the caller may not end it."""
         session = self._sessions.get(asked.call_id)
         if session is None or not self._admission.may_control(asked):
             return False

@@ -65,9 +65,7 @@ class LiveEndpoint:
         self._limits = limits
 
     async def serve(self, websocket: WebSocket) -> None:
-        """Serve one connection, from its handshake to the end of its session: the endpoint of a
-        `WebSocketRoute`.
-        """
+        """Serve one connection, from handshake to its session's end: the endpoint of a `WebSocketRoute`."""
         await self._admission.learn(websocket.headers, address_of(websocket))
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))

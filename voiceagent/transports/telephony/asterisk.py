@@ -69,9 +69,7 @@ _MESSAGES: TypeAdapter[_Message] = TypeAdapter(Annotated[_Message, Field(discrim
 
 
 class AsteriskSerializer:
-    """Serializer of one channel. Messages of 20 ms are whole frames for Asterisk, so its buffering is not
-    needed.
-    """
+    """Serializer of one channel. Messages of 20 ms are whole frames for Asterisk: it need not buffer."""
 
     def __init__(self) -> None:
         self._format: AudioFormat | None = None
@@ -101,9 +99,7 @@ class AsteriskSerializer:
         return encode_sound(frame, self._format)
 
     def mark(self, name: str) -> str | None:
-        """Return a mark. Asterisk reports it when it reaches the front of its queue. None in the plain
-        protocol.
-        """
+        """Return a mark. Asterisk reports it at the front of its queue. None in the plain protocol."""
         return self._command("MARK_MEDIA", correlation_id=name) if self._json else None
 
     def clear(self) -> str:
@@ -170,9 +166,7 @@ class AsteriskConfig(ProviderConfig):
 
 
 def has_password(password: str, headers: Mapping[str, str]) -> bool:
-    """Return True if `Authorization` holds this password (RFC 7617), for any user. headers: names in lower
-    case.
-    """
+    """Return True if `Authorization` has this password (RFC 7617). headers: names in lower case."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     try:
         sent = b64decode(given.strip(), validate=True).partition(b":")[2]

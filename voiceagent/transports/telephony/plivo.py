@@ -109,9 +109,7 @@ class PlivoSerializer(JsonStream):
     messages: ClassVar[TypeAdapter[Any]] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
     def mark(self, name: str) -> str:
-        """Return a checkpoint. Plivo reports when the audio before it was played, and nothing if it was
-        cleared.
-        """
+        """Return a checkpoint. Plivo reports when the audio before it was played, not if cleared."""
         return self._message(event="checkpoint", name=name)
 
     def clear(self) -> str:
@@ -187,9 +185,7 @@ def dial_xml(number: str) -> str:
 
 
 def conference_xml(room: str) -> str:
-    """Return the XML that moves a call into a conference, which ends when either side leaves, as plivo 4.63.0
-    writes it.
-    """
+    """Return the XML that moves a call into a conference, that either side ends, as plivo 4.63.0 does."""
     return f'<Response><Conference endConferenceOnExit="true">{escape(room)}</Conference></Response>'
 
 
@@ -270,9 +266,7 @@ class PlivoConfig(ProviderConfig):
     """Base URL of Plivo's REST API."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
-        """Return the provider; without a token, calls are neither authenticated nor controlled. Raise
-        ConfigError.
-        """
+        """Return the provider; without a token no call is authenticated or controlled. Raise ConfigError."""
         token = settings.key("auth_token_env", self.auth_token_env)
         if token is None:
             return PhoneLine(PlivoSerializer)

@@ -44,9 +44,7 @@ FORMATS = {
 
 
 def _by_name(parameters: object) -> object:
-    """Convert `custom_parameters` to a dict if they arrive in Telnyx's input form, a list of names and
-    values.
-    """
+    """Convert `custom_parameters` to a dict if in Telnyx's input form, a list of names and values."""
     if not isinstance(parameters, list):
         return parameters
     pairs = [(one.get("name"), one.get("value")) for one in parameters if isinstance(one, dict)]
@@ -118,9 +116,7 @@ class TelnyxSerializer(JsonStream):
         return Started(start["call_control_id"], self._format, self._format, parameters=parameters)
 
     def _other(self, said: _ErrorMessage) -> LineError:
-        """Return the reported error. All documented errors concern one message; a stream that is over sends
-        `stop`.
-        """
+        """Return the reported error. All known errors concern one message; a stream's end is `stop`."""
         return LineError(shorten(said.get("payload")))
 
 

@@ -55,9 +55,7 @@ FRAME = round(AGENT_HZ * FRAME_S)
 
 
 class WebRtcLine:
-    """Line of one call: a `Line`. events: telephone events as agreed; None, or unset, if the caller did not
-    offer them.
-    """
+    """Line of one call: a `Line`. events: telephone events, None if the caller did not offer them."""
 
     outbound: OutboundDetails | None = None
 

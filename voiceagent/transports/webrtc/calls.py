@@ -24,9 +24,7 @@ REMEMBERED_CALLS = 1_000
 
 
 class WebRtcCalls:
-    """The WebRTC calls of one process. limits: of each. on_unreadable: called for each datagram that is
-    invalid STUN.
-    """
+    """WebRTC calls of one process. limits: of each. on_unreadable: called for each invalid STUN datagram."""
 
     def __init__(
         self,

@@ -30,9 +30,7 @@ Relayed = Accepted | Refused | Closed | str
 """Values of a relayed sideband: first `Accepted` or `Refused`, then events, last `Closed`."""
 
 Relay = Callable[[CallAsked, AsyncIterator[FromClient]], AsyncGenerator[Relayed, None]]
-"""Function that attaches to a call of another process, or resumes it; the iterator yields what the client
-sends.
-"""
+"""Attaches to a call of another process, or resumes it; the iterator yields what the client sends."""
 
 
 def at_another_gateway(asked: CallAsked, url: str) -> Refused:

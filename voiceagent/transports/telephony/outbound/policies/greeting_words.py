@@ -17,9 +17,7 @@ this."): all words decide after the silence.
 """
 
 LONG_GREETING_S = 4.5
-"""Length from which a greeting without a known phrase or a question is a recording: people say their name,
-and wait.
-"""
+"""Length from which a greeting without a known phrase or question is a recording: people wait sooner."""
 LONG_QUESTION_S = 7.0
 """The same for a greeting that ends in a question, as of a receptionist."""
 SHORT_WORDS = 2
