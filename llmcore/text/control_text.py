@@ -23,13 +23,15 @@ from llmcore.text.control_marks import (
     TRIGGERS,
     may_be_word,
 )
-from llmcore.text.explained_calls import begins_call, is_certain, is_explained
 from llmcore.text.known_calls import Found, Verdict
 from llmcore.text.open_regions import OpenRegion
 from llmcore.text.reply_calls import ReplyCalls
 from llmcore.text.reply_parts import Part, SpokenParts
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
 from llmcore.text.unmarked_calls import (
+    begins_call,
+    is_certain,
+    is_explained,
     names_in_words,
     region_after,
 )

@@ -11,7 +11,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-from voiceagent.cli.main import command_of
+from voiceagent.cli.installation import command_of
 from voiceagent.config import add_config, shipped_configs, take_config
 
 

@@ -28,9 +28,7 @@ from voiceagent.session.echo_control import EchoControl
 from voiceagent.session.line_silence import InputRateLimiter
 from voiceagent.session.recognition import BEHIND_S, TurnRecognitions
 from voiceagent.session.services import Hearing
-from voiceagent.session.speech_gate import SpeechGate
-from voiceagent.session.turn_detection import TurnDetector
-from voiceagent.session.turn_judge import TurnJudge
+from voiceagent.session.turn_detection import SpeechGate, TurnDetector, TurnJudge
 
 KEPT_S = float(MAX_TURN_S)
 """Seconds of buffered audio: the turn model's input; longer than a turn's start takes to detect."""

@@ -9,8 +9,8 @@ from llmcore.engine import Tool
 from voiceagent.conversation.events import McpListed
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import AgentTool
+from voiceagent.mcp.config import McpFailed
 from voiceagent.mcp.pool import ConfiguredTool, McpPool
-from voiceagent.mcp.target import McpFailed
 from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
 from voiceagent.session.references import until_stopped
 

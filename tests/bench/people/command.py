@@ -33,7 +33,7 @@ from voiceagent.bench.webrtc_connection import PERFECT, Line
 from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
 from voiceagent.conversation.settings import Eagerness
-from voiceagent.evals.lossy_line import over_line
+from voiceagent.evals.delivery import over_line
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.terminal_table import print_table
 from voiceagent.validation.errors import CommandFailed

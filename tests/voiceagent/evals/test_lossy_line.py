@@ -6,7 +6,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from voiceagent.bench.webrtc_connection import PERFECT, Line
-from voiceagent.evals.lossy_line import over_line
+from voiceagent.evals.delivery import over_line
 from voiceagent.transports.local_call import FORMAT
 
 AT_S = np.arange(3 * FORMAT.rate_hz) / FORMAT.rate_hz

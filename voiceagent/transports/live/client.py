@@ -18,7 +18,7 @@ from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.protocol.encode import to_json
 from voiceagent.transports.realtime.resuming import ResumableWire
 from voiceagent.transports.realtime.sidebands.endpoint import Attached
-from voiceagent.transports.webrtc.output import AudioOutput
+from voiceagent.transports.webrtc.media import AudioOutput
 
 EVERYTHING = Permissions(None)
 REFLECTED = AudioFormat.PCM_24K

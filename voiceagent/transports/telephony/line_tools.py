@@ -23,7 +23,7 @@ from voiceagent.session.agent import (
 )
 from voiceagent.telemetry.log import Personal
 from voiceagent.transports.telephony.control import CallControl, ControlError
-from voiceagent.transports.telephony.key_sender import KeySender
+from voiceagent.transports.telephony.keys import KeySender
 from voiceagent.transports.telephony.outbound.warm_transfer import WarmTransfer
 from voiceagent.transports.telephony.stream.menu_loop import KeyDecision, MenuLoop
 

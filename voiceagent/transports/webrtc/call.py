@@ -41,9 +41,8 @@ from voiceagent.transports.webrtc.aiortc_internals import (
     ice_connection,
 )
 from voiceagent.transports.webrtc.aiortc_sctp_internals import LimitedEvents, drop_unsendable
-from voiceagent.transports.webrtc.media import CALLER_HZ, RTP_HZ, AgentVoice, CallerAudio
+from voiceagent.transports.webrtc.media import CALLER_HZ, RTP_HZ, AgentVoice, AudioOutput, CallerAudio
 from voiceagent.transports.webrtc.network import Network
-from voiceagent.transports.webrtc.output import AudioOutput
 from voiceagent.transports.webrtc.rtp import RtpPacket
 from voiceagent.transports.webrtc.telephone_events import EventFormat, EventReceiver
 from voiceagent.transports.webrtc.wire import DataChannelWire

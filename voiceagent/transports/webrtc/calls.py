@@ -14,8 +14,8 @@ from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
 from voiceagent.transports.webrtc.call import MediaHandler, WebRtcCall
+from voiceagent.transports.webrtc.media import AudioOutput
 from voiceagent.transports.webrtc.network import Network
-from voiceagent.transports.webrtc.output import AudioOutput
 
 log = structlog.get_logger()
 

@@ -32,7 +32,7 @@ from voiceagent.transports.realtime.protocol.limits import check_object
 from voiceagent.transports.realtime.protocol.response import ServerEvent
 from voiceagent.transports.realtime.protocol.session_settings import merge_given
 from voiceagent.transports.webrtc.calls import WebRtcCalls
-from voiceagent.transports.webrtc.output import AudioOutput
+from voiceagent.transports.webrtc.media import AudioOutput
 from voiceagent.transports.websocket import address_of
 from voiceagent.validation.errors import shorten
 
