@@ -18,8 +18,14 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from audio.hosted.server import HostedServer, describe_error, retry_wait_s
-from audio.hosted.websocket import ConnectionLost, close_websocket, open_websocket
+from audio.hosted.server import (
+    ConnectionLost,
+    HostedServer,
+    close_websocket,
+    describe_error,
+    open_websocket,
+    retry_wait_s,
+)
 from audio.pcm import Samples
 from audio.recognizers import (
     NOTHING_EXPECTED,

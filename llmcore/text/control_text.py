@@ -25,8 +25,7 @@ from llmcore.text.control_marks import (
 )
 from llmcore.text.known_calls import Found, Verdict
 from llmcore.text.open_regions import OpenRegion
-from llmcore.text.reply_calls import ReplyCalls
-from llmcore.text.reply_parts import Part, SpokenParts
+from llmcore.text.reply_parts import Part, ReplyCalls, SpokenParts
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
 from llmcore.text.unmarked_calls import (
     begins_call,

@@ -19,9 +19,9 @@ from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.fallback import FailureReason, FallbackRecognizer, FallbackSynthesizer
+from voiceagent.engines.languages import SynthesizerByLanguage
 from voiceagent.engines.phrase_cache import DISK_BYTES, MEMORY_BYTES, CachedSynthesizer, CacheResult
 from voiceagent.engines.phrase_files import PhraseFiles, phrases_folder
-from voiceagent.engines.synthesizer_by_language import SynthesizerByLanguage
 from voiceagent.engines.timeouts import FALLBACK_SHARE
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm

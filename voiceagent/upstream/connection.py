@@ -17,8 +17,14 @@ from prometheus_client import CollectorRegistry
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from audio.hosted.server import HostedServer, bearer, describe_error, retry_wait_s
-from audio.hosted.websocket import ConnectionLost, open_websocket
+from audio.hosted.server import (
+    ConnectionLost,
+    HostedServer,
+    bearer,
+    describe_error,
+    open_websocket,
+    retry_wait_s,
+)
 from audio.pcm import Samples
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 from voiceagent.telemetry.metric_table import new_counter
