@@ -37,7 +37,6 @@ class _Sound:
     wanted: float = 1.0
 
     def pop(self, length: int) -> Samples:
-        """Return the next samples [length]."""
         begin, end = self.position, self.position + length
         self.position = end % len(self.samples)
         if end <= len(self.samples):

@@ -151,7 +151,6 @@ class FrontEnd:
         stream.quiet = 0
 
     def _judge(self, batch: list[FrontEndStream], sound: Floats) -> list[Judgement]:
-        """Return the judgements of windows [b, 512] of these streams."""
         reported = [SILENCE if stream.judged else NOT_JUDGED for stream in batch]
         loud = [row for row, stream in enumerate(batch) if stream.judged and stream.quiet <= QUIET_WINDOWS]
         for begin in range(0, len(loud), MAX_JUDGED):

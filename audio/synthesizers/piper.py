@@ -223,7 +223,6 @@ def _invalid_name(voice: str) -> str:
 
 
 def _folder(data_dir: Path | None) -> Path:
-    """Return the folder of named voices."""
     return data_dir or Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "piper-voices"
 
 

@@ -136,7 +136,6 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         return models
 
     async def _describe_server(self, kind: ServerKind | None) -> dict[str, Any]:
-        """Return the server's description of itself, if it has one."""
         root = self.root
         for path in description_paths(kind):
             try:

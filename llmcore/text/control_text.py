@@ -287,7 +287,6 @@ class ControlText:
         return None if begins is None else not begins
 
     def _open_region(self, mark: str, rest: str) -> None:
-        """Enter the region that a mark opens."""
         region = REGIONS[mark.lower()]
         self._has_begun, self._pending = True, rest
         if region.kind == "unopened":
@@ -300,7 +299,6 @@ class ControlText:
             self._close_region(rest)
 
     def _close_region(self, rest: str) -> None:
-        """End the current region."""
         self._has_begun, self._region, self._pending = False, None, rest
         self._out.end_region()
 

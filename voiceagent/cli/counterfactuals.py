@@ -106,7 +106,6 @@ def _fork_all(
 
 
 def _check_forked(calls: Path, logs: Sequence[Path], done: _Comparison) -> None:
-    """Raise CommandFailed if no call has another future."""
     if done.futures:
         return
     if done.left_out:
@@ -199,7 +198,6 @@ async def _share(judge: Llm, questions: Sequence[str], call: CallRecord) -> floa
 
 
 def _print(done: _Comparison, calls: int) -> None:
-    """Print the differences of the calls forked so far, of `calls`."""
     rows = [
         (
             one.name,

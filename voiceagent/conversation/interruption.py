@@ -205,7 +205,6 @@ class InterruptionPolicy:
 
 
 def _has_time_for(turn: CallerTurn, words: tuple[str, ...]) -> bool:
-    """Return True if the voice had time for these words."""
     return turn.voiced_s >= len(words) * MIN_WORD_S
 
 

@@ -135,7 +135,6 @@ class VoiceOverAgent:
     def _interrupt(
         self, turn: CallerTurn, reaction: Reaction, detection: TurnDetection | None
     ) -> list[Command]:
-        """Announce the turn and cut the response."""
         return self._caller.announce(turn, by_voice=detection is not None) + self._cut_for(turn, reaction)
 
     def _cut_for(self, turn: CallerTurn, reaction: Reaction) -> list[Command]:

@@ -1,4 +1,4 @@
-"""Languages of engines: the agent's, passed to an engine that takes it, else checked; a synthesizer for each."""
+"""Languages of engines: passed to an engine that takes it, else checked; and a synthesizer for each."""
 
 from __future__ import annotations
 

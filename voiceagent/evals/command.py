@@ -277,7 +277,6 @@ def _environment(tree: Path) -> dict[str, str]:
 
 @contextmanager
 def _worktree(root: Path, revision: str) -> Iterator[Path]:
-    """Yield a temporary worktree of a repository at a revision."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         _git(root, "worktree", "add", "--detach", str(tree), revision)

@@ -223,7 +223,6 @@ class EngineProcess:
                     stream.abandoned = True
 
     def _build(self, task: EngineTask) -> None:
-        """Import and construct the engine."""
         self._error = task.error
         module, _, name = task.engine.partition(":")
         try:

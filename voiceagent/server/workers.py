@@ -130,7 +130,6 @@ class Workers:
         )
 
     def _pool(self, tasks: list[WorkerTask]) -> WorkerPool:
-        """Return the pool of workers, with their balancing."""
         program = WorkerProgram(
             "voiceagent.server.call_worker:main",
             tasks,

@@ -306,7 +306,6 @@ class LocalCall:
             raise CommandFailed("the call broke off; the log says why")
 
     async def _quiet(self, past_questions: bool) -> bool:
-        """Return True if nothing is in progress."""
         if self._agent is not None and not past_questions:
             await self._agent.caller.settled()
             if self._agent.caller.wanted and self.session.quiet:

@@ -241,7 +241,6 @@ class Responses:
         return [*notified, do.RunTool(item.call)]
 
     def _update_history(self, item_id: str, text: str, cut: bool) -> list[Action]:
-        """Update the history with what was heard of a response."""
         said = MessageItem(item_id, "assistant", text, True, "incomplete" if cut else "completed")
         if item_id in self._history:
             self._history.put(said)

@@ -273,7 +273,6 @@ def spoken_groups(sound: Samples) -> list[Samples]:
 
 
 def _energies(sound: Samples) -> NDArray[np.float64]:
-    """Return the energies of the whole steps."""
     step = round(_STEP_S * SAMPLE_RATE_HZ)
     steps = sound[: len(sound) // step * step].astype(np.float64).reshape(-1, step)
     energies: NDArray[np.float64] = (steps**2).sum(axis=1)

@@ -84,7 +84,6 @@ class AsteriskControl:
         raise ControlError("Asterisk did not move the channel; see voiceagent-move in docs/telephony.md")
 
     async def _bridges(self) -> list[frozenset[str]]:
-        """Return the ids of the channels in each bridge."""
         return [frozenset(one["channels"]) for one in await self._ask("GET", "/bridges")]
 
     async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:

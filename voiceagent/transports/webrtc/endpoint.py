@@ -159,7 +159,6 @@ class WebRtcEndpoint:
 
 
 async def _parse_request(request: Request, limits: TransportLimits) -> _CallRequest:
-    """Parse a request for a call. Raise RequestError."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     model = request.query_params.get("model", "")
     if kind == "application/sdp":
