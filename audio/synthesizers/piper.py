@@ -162,9 +162,7 @@ class SpokenText:
         return "".join(phoneme for sentence in sentences for phoneme in sentence)
 
     def _word_timings(self, starts: list[tuple[int, int]], chunk: AudioChunk) -> list[WordTiming]:
-        """Return the word timings of a sentence. starts: pairs (index in the text, index in the sentence's
-        phonemes).
-        """
+        """Return a sentence's word timings. starts: pairs (index in the text, index in its phonemes)."""
         alignments = chunk.phoneme_alignments
         if not alignments:
             return []

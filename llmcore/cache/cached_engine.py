@@ -74,9 +74,7 @@ class CacheObserver(Protocol):
 
 
 class CachedLlm:
-    """An engine that answers from the cache, and passes the rest to `engine`. draw: random number in [0, 1)
-    that selects audits.
-    """
+    """Answers from the cache, and passes the rest to `engine`. draw: random, in [0, 1), selects audits."""
 
     def __init__(
         self,

@@ -169,9 +169,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         return usage
 
     async def open_stream(self, request: Request) -> EventStream:
-        """Request a reply. If the server refuses the prompt's length, leave out the oldest turns, now and in
-        later requests.
-        """
+        """Request a reply. If the prompt is too long, leave out the oldest turns, now and later."""
         fitting = self._context_limit.fit(request)
         while True:
             try:

@@ -110,9 +110,7 @@ class SpeculationLimits:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A draft's part in one reply. proposals: how many it may make, from token `begins_at` on; None sets no
-    limit.
-    """
+    """A draft's part in one reply. proposals: how many at most, from token `begins_at` on."""
 
     proposals: int | None
     reason: Reason

@@ -71,9 +71,7 @@ def yaml_end(text: str, names: AbstractSet[str], parameters: Collection[str] | N
 
 
 def _end_without_words_below(text: str, end: int, names: AbstractSet[str]) -> int | None:
-    """Return the end of a call if nothing, the end of a fence or another call is below it; else as
-    `yaml_end`.
-    """
+    """Return a call's end if nothing, a fence's end or another call is below it; else as `yaml_end`."""
     below = text[end:].lstrip()
     if not below:
         return -1

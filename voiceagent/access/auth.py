@@ -36,9 +36,7 @@ class ApiKeys:
         return f"{round(until)}.{_signed(key_digest(key), round(until))}"
 
     def accepts_ticket(self, ticket: str, now: float) -> bool:
-        """Return True if the ticket was signed with an accepted key and has not expired. Removing a key
-        revokes its tickets.
-        """
+        """Return True if the ticket was signed with an accepted key and has not expired."""
         until, _, signature = ticket.partition(".")
         if not until.isascii() or not until.isdigit() or len(until) > 12 or int(until) <= now:
             return False

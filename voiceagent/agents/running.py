@@ -92,9 +92,7 @@ class RunningAgent:
 
     @property
     def typing_sound(self) -> str:
-        """Sound while a tool runs, "" for none. An instance's own one may be wrong: that is logged, and plays
-        nothing.
-        """
+        """Sound while a tool runs, "" for none, or if an instance's own one is wrong: that is logged."""
         try:
             return check_sound(self._agent.typing_sound) if self._agent.typing_sound else ""
         except (Exception, SystemExit) as error:  # user code, if it is a property

@@ -9,9 +9,7 @@ from voiceagent.config import add_command, add_config, take_config
 
 
 def add_gate(parser: argparse.ArgumentParser, material: Path, reference: Path) -> None:
-    """Add the options. material: default folder of the labelled set. reference: folder of a small
-    CTranslate2 model.
-    """
+    """Add the options. material: the labelled set's folder. reference: a small CTranslate2 model's."""
     add_config(parser, positional=True)
     beside = parser.add_mutually_exclusive_group(required=True)
     beside.add_argument("--baseline", type=Path, metavar="FILE.json", help="the figures of an earlier run")

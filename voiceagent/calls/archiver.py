@@ -239,9 +239,7 @@ class CallArchiver:
 
 
 class GilYield:
-    """Releases the GIL every few lines while a log is read: 0.2 ms per 20 lines, enough for the event loop to
-    run.
-    """
+    """Releases the GIL every few lines of a log: 0.2 ms per 20 lines, enough for the event loop."""
 
     def __init__(self) -> None:
         self._lines = 0

@@ -105,9 +105,7 @@ class WavRecording:
             self._file = None
 
     def _header(self, data_bytes: int) -> bytes:
-        """Return the header, RIFF/WAVE of PCM (Multimedia Programming Interface and Data Specifications 1.0,
-        1991).
-        """
+        """Return the header, RIFF/WAVE of PCM (Multimedia Programming Interface 1.0, 1991)."""
         rate = self._rate_hz
         form = pack("<4sIHHIIHH", b"fmt ", 16, 1, 2, rate, rate * _FRAME_BYTES, _FRAME_BYTES, 16)
         return (

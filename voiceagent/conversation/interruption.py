@@ -92,9 +92,7 @@ class Meaning(Enum):
 
 @dataclass(frozen=True, slots=True)
 class InterruptionPolicy:
-    """Rules for voices over the agent. `response` is always the active one, never a preemptive one, which is
-    not audible.
-    """
+    """Rules for voices over the agent. `response` is the active, audible one, never preemptive."""
 
     policy: TurnPolicy
 

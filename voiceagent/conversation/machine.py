@@ -42,9 +42,7 @@ _SPEECH_EVENTS = (ev.AgentChanged, ev.SpeechRequested, ev.ReplyRequested, ev.Too
 
 
 class Conversation:
-    """The turns of one call. rate_hz: sample rate of the synthesizer. new_id: returns a new id with a
-    prefix, which it is given.
-    """
+    """The turns of one call. rate_hz: of the synthesizer. new_id: returns a new id with the given prefix."""
 
     def __init__(
         self, settings: CallSettings, policy: TurnPolicy, rate_hz: int, new_id: Callable[[str], str]

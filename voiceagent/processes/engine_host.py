@@ -49,9 +49,7 @@ class HostedEngine:
 
 
 class EngineHost:
-    """Serves streams from `workers` processes of one engine. Each stream goes to the available process with
-    the fewest streams.
-    """
+    """Serves streams from `workers` processes of one engine. Each stream goes to the least busy one."""
 
     def __init__(
         self, hosted: HostedEngine, workers: int = 1, supervision: Supervision = _SUPERVISION

@@ -55,9 +55,7 @@ class ContextSources:
             self._vectors.close()
 
     async def find(self, words: str, own: Mapping[str, Source]) -> list[Passage]:
-        """Return what these sources, and a call's own, find for the words in time. A source that fails
-        finds nothing.
-        """
+        """Return what these and a call's own sources find for the words in time; a failed one nothing."""
         asked = {**self.sources, **own}
         answers = await asyncio.gather(*(self._ask(name, source, words) for name, source in asked.items()))
         texts = list(dict.fromkeys(text for answer in answers for text in answer))

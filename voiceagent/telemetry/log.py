@@ -60,9 +60,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 
 
 def printable(text: str) -> str:
-    """Escape control characters except newlines and tabs, so that a text cannot move a terminal's cursor or
-    reverse a line.
-    """
+    """Escape control characters except newlines and tabs, so that a text cannot move a terminal's cursor."""
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 

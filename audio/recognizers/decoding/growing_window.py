@@ -23,8 +23,7 @@ from audio.recognizers import SAMPLE_RATE_HZ, LanguageProbabilities
 _AGREEING = 3
 """Consecutive hypotheses that must agree. With two, Moonshine has a tenth more words wrong."""
 _CUT_ANYWAY = 1.3
-"""Multiple of `longest_s` at which a window without stable words is cut, which bounds the cost of a decoding.
-"""
+"""Multiple of `longest_s` at which a window without stable words is cut, to bound a decoding's cost."""
 _KEPT_WORDLESS_S = 1.0
 """Audio to keep of a window past `longest_s` without words: a word may be beginning in it."""
 _AFTER_VOICE_S = 0.06

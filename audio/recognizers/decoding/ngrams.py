@@ -114,9 +114,7 @@ class _Length:
 
 
 def _row(texts: Iterable[Sequence[int]], before: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Concatenate the texts, each after the tokens `before`, and return the positions of the
-    texts' own tokens.
-    """
+    """Concatenate texts, each after the tokens `before`, and return the positions of their own tokens."""
     ends: list[int] = [0]
 
     def tokens() -> Iterator[int]:

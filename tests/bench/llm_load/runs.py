@@ -31,8 +31,8 @@ from llm_load.replay import Replay
 from llm_load.variants import LlmVariant, Technique, for_bench, llm_variants, served_elsewhere
 from llmcore.engine import Llm, LlmError
 from llmcore.engines.vllm_settings import set_environment
+from voiceagent.bench.calls import new_figure, write_plot
 from voiceagent.bench.material import Material
-from voiceagent.bench.plots import new_figure, write_plot
 from voiceagent.bench.server_process import stop
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from people.outcome import Point
-from voiceagent.bench.plots import HEIGHT_INCHES, WIDTH_INCHES, new_figure, write_plot
+from voiceagent.bench.calls import HEIGHT_INCHES, WIDTH_INCHES, new_figure, write_plot
 
 
 def plot_curves(curves: Mapping[str, Sequence[Point]], path: Path) -> None:

@@ -130,9 +130,7 @@ class CallEnded:
 
 @dataclass(frozen=True, slots=True)
 class CallLost:
-    """The call's process was lost. Written afterwards by another process, with the reason. clock_s: monotonic
-    seconds.
-    """
+    """The call's process was lost, as another one writes, with the reason. clock_s: monotonic seconds."""
 
     reason: str
     clock_s: float

@@ -1,6 +1,4 @@
-"""Responses in playout at the end of a call whose process was lost: their stages come from the log, as there
-is no report.
-"""
+"""Responses in playout as a call's process was lost: their stages, without a report, from the log."""
 
 from __future__ import annotations
 

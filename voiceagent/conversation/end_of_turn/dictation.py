@@ -123,9 +123,7 @@ def number_completeness(
 
 
 def spelled(text: str, agent: str, language: TurnEndLanguage | None) -> bool | None:
-    """Return True if a text ends with letters that the agent asked for, False if it does not; None if it
-    asked for none.
-    """
+    """Return True if a text ends with letters that the agent asked for; None if it asked for none."""
     if language is None:
         return None
     open_words = language.open_words

@@ -47,9 +47,7 @@ class KeyReceiver:
             self.press(digit)
 
     def press(self, digit: str) -> None:
-        """Handle a keypress. It interrupts the agent as speech does, unless it only terminates an entry.
-        Raises ProtocolError.
-        """
+        """Handle a keypress. It interrupts the agent unless it only ends an entry. Raises ProtocolError."""
         self._pressed += 1
         if self._pressed > self._max_keys:
             raise ProtocolError(f"more than {self._max_keys} digits were sent")

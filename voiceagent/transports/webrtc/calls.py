@@ -64,9 +64,7 @@ class WebRtcCalls:
         task.add_done_callback(self._running.discard)
 
     def hang_up(self, call_id: str) -> bool:
-        """End a call. Return True also for a call that has already ended: clients may close the connection
-        and hang up as well.
-        """
+        """End a call. Return True also if it has ended already: clients may close the connection too."""
         connection = self._calls.get(call_id)
         if connection is not None:
             connection.end(Ending("the client hung up", "hung_up_by_id", 1000))

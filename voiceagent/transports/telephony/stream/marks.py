@@ -10,9 +10,7 @@ from itertools import count
 from audio.pcm import Samples
 
 EVERY_FRAMES = 7
-"""Frames between two marks: 0.14 s, or 0.42 s where a frame is three times as long. Between marks playout is
-estimated.
-"""
+"""Frames between two marks: 0.14 s, or 0.42 s of long frames. Between marks playout is estimated."""
 MAX_PENDING = 256
 
 
@@ -74,9 +72,7 @@ MAX_SAMPLES = 720_000
 
 
 class Unplayed:
-    """Frames and the names of marks, in the order in which they were sent. The oldest are dropped if they
-    exceed `MAX_SAMPLES`.
-    """
+    """Frames and names of marks, in the order sent. The oldest are dropped beyond `MAX_SAMPLES`."""
 
     def __init__(self) -> None:
         self._sent: deque[Samples | str] = deque()
