@@ -109,9 +109,7 @@ class Forms:
         return spelling_prior(self._vocabulary, self._words)
 
     def expected(self, sound: Samples, flush: Flush, text: str) -> list[Form]:
-        """Return the forms that a special flush expects in audio of this length, the likeliest first. text:
-        the free transcript.
-        """
+        """Return the forms that a flush expects in audio this long, likeliest first. text: the free one."""
         if not flush.spelling:
             return [Form(self._digit if loud_s(sound) <= ONE_WORD_S else self._digits)]
         spelling = flush.spelling

@@ -211,9 +211,7 @@ class CallArchiver:
         return written and place.is_relative_to(self._folder) and not place.exists()
 
     def _finished_for(self, log_file: Path) -> bool:
-        """Compress a log whose process is gone. Return False if the process still writes it, or another one
-        compressed it.
-        """
+        """Compress a log whose process is gone. Return False if it is still written, or compressed."""
         try:
             # A log is created, then locked, then its first line is written: a new log can look lost for a
             # moment.

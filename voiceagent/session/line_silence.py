@@ -44,9 +44,7 @@ PATIENCE_LASTS_S = 30.0
 CAUGHT_UP = 0.5
 """Part of a gap's audio that must arrive faster than real time to show that it was late, not missing."""
 SETTLES = 0.05
-"""Seconds by which a client's assumed lead over real time shrinks each second. An apparent lead may be a
-burst of the network.
-"""
+"""Seconds by which a client's assumed lead shrinks each second. It may be a burst of the network."""
 OVERSLEPT_S = 0.05
 """Delay of a check that shows that the server itself stalled."""
 

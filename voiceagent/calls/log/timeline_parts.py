@@ -199,9 +199,7 @@ class TimelineParts:
         return str(self._texts.resolved(reference))
 
     def _heard_of(self, response: AgentResponse) -> str | None:
-        """Return the played text, None if unknown. Old logs without playout data at the end have "" for the
-        last response.
-        """
+        """Return the played text, None if unknown. Old logs without its end have "" for the last."""
         known = response.status != "hung_up" or self._open.gone
         return self._heard.get(response.item_id) if known else None
 

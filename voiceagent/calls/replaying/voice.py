@@ -95,9 +95,7 @@ class CallersVoice:
 
     @property
     def generation(self) -> int:
-        """Generation number, incremented when speech begins, pauses or resumes, and when the end of a pause
-        is rescheduled.
-        """
+        """Generation: changes when speech begins, pauses or resumes, and when a pause's end changes."""
         return self._generation
 
     def apply(self, event: ev.Event, now_s: float) -> None:
@@ -119,9 +117,7 @@ class CallersVoice:
         self._generation += 1
 
     def translate(self, event: ev.Event, now_s: float) -> ev.Event | None:
-        """Translate an event to the current state: resumed speech may be a new turn, or the reverse. Return
-        None to ignore it.
-        """
+        """Translate an event to the current state: resumed speech may be a new turn, or the reverse."""
         spoken = isinstance(event, ev.SpeechPaused | ev.VoiceLouder | ev.InterruptionConfirmed)
         of_a_turn = isinstance(event, ev.InterruptionCandidate)  # also during a pause, if the voice is loud
         if (spoken and not self.speaking) or (of_a_turn and self._state == "silent"):

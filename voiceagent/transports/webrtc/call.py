@@ -171,9 +171,7 @@ class WebRtcCall:
             raise _refused("the offer cannot be answered") from error
 
     async def _agree(self, voice: RTCRtpTransceiver, events: EventFormat | None) -> str:
-        """Return the answer to the offer that was read; `voice` has its transport. events: telephone events
-        in the offer.
-        """
+        """Return the answer to the offer; `voice` has its transport. events: telephone events in it."""
         # separate from the budget of events: this one is for the packets that carry them, and for audio
         allowance = Allowance(self._limits.max_bytes_per_s, time.monotonic())
         if self._peer.sctp is not None:

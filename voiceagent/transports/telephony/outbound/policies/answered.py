@@ -101,9 +101,7 @@ class Tone(Enum):
 
 
 def tone_of(tone: SteadyTone, *, spoken: bool) -> Tone:
-    """Return the meaning of a tone. spoken: something was said before it, so that a tone of 1100 Hz is the
-    beep of a voicemail.
-    """
+    """Return a tone's meaning. spoken: something was said before: a tone of 1100 Hz is a voicemail's beep."""
     hz, length_s = tone.frequency_hz, tone.length_s
     if CED_HZ[0] <= hz <= CED_HZ[1] and length_s >= CED_S:
         return Tone.FAX
