@@ -1,4 +1,4 @@
-"""Command line of `voiceagent bench`. Benchmarks import what they need when they run."""
+"""Command line of `voiceagent bench`, `gate` and `soak`. They import what they need when they run."""
 
 from __future__ import annotations
 

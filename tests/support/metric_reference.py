@@ -1,4 +1,4 @@
-"""Reference of the metrics: `python -m voiceagent.telemetry.metric_reference FILE` writes it as Markdown.
+"""Reference of the metrics: `python tests/support/metric_reference.py FILE` writes it as Markdown.
 
 A test keeps the page current.
 """
@@ -21,7 +21,7 @@ A server of many processes (`server.workers`) exports the sum of its processes, 
 table says so. A process that died leaves its counters in the sum, but not its gauges. The 90th percentile of
 the caller's wait is `histogram_quantile(0.9, sum by (le) (rate(voiceagent_turn_seconds_bucket[5m])))`.
 
-This page is generated: `python -m voiceagent.telemetry.metric_reference docs/metrics.md`.
+This page is generated: `python tests/support/metric_reference.py docs/metrics.md`.
 """
 _HEAD = "| metric | kind | labels | meaning |\n| --- | --- | --- | --- |"
 
