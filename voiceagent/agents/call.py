@@ -102,7 +102,7 @@ class AgentCall:
 
     @property
     def language(self) -> str:
-        """ISO 639 code of the call's language: the caller's, of those in `[languages]`. "" before it."""
+        """ISO 639 code of the call's language: the caller's, of those in `[languages]`. "" before a call."""
         session = self._session()
         return "" if session is None else session.language
 
