@@ -36,7 +36,6 @@ class LocalAgreement:
 
     @property
     def stable_words(self) -> int:
-        """Number of stable words."""
         return len(self._stable)
 
     def push(self, hypothesis: str) -> None:

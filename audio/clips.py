@@ -22,9 +22,7 @@ _Wave = NDArray[np.float64]
 
 
 class Clip:
-    """A sound to be repeated. name: a built-in one, or the path of its file. Raises ValueError if it is
-    empty or too long.
-    """
+    """A sound to be repeated. name: a built-in one, or the path of its file. Raises ValueError."""
 
     def __init__(self, name: str, samples: Samples, rate_hz: int) -> None:
         if not len(samples) or len(samples) > MAX_CLIP_S * rate_hz:
@@ -50,9 +48,7 @@ class Clip:
 
 
 def check_sound(sound: object) -> str:
-    """Return the name of a sound: a built-in one, or the path of a file that exists. Raise ValueError
-    otherwise.
-    """
+    """Return a sound's name: a built-in one, or the path of an existing file. Raise ValueError otherwise."""
     name = str(sound) if isinstance(sound, str | Path) else ""
     if name in _BUILT_IN or (name and Path(name).is_file()):
         return name

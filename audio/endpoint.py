@@ -28,9 +28,7 @@ NOTICE_S = 0.2
 LOUD_NOTICE_S = 0.8
 """The same for a sound that stays loud."""
 LINGER_S = 0.25
-"""Maximum time for which a voice activity model detects a voice that has ended; longer than that is a quiet
-voice.
-"""
+"""Maximum time for which a voice activity model detects a voice that has ended; longer is a quiet voice."""
 MAX_FADE_S = 0.3
 """Maximum time in which a voice fades into its reverberation."""
 BREAK_S = 0.16

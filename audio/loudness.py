@@ -35,12 +35,9 @@ MIN_LEVEL_WINDOWS = 10
 MAX_LEVEL_WINDOWS = 512
 """Number of newest windows used: those of a turn of 16 s."""
 RETURN_MIN_PEAK = 80.0
-"""Least peak of a voice, or of the breath before it, -52 dB of full scale: below it is the noise of a quiet
-line.
-"""
+"""Least peak of a voice, or of the breath before it, -52 dB of full scale: below is a quiet line's noise."""
 RETURN_RISE = 2.0
-"""Least ratio of a returning voice's peak to that of the pause, 6 dB. The peaks of steady noise vary by 4 dB.
-"""
+"""Least ratio of a returning voice's peak to that of the pause, 6 dB. Those of steady noise vary by 4 dB."""
 RETURN_FORGET = 1.03
 """Growth of the pause's level per frame, so that louder surroundings become the new pause: 8 dB in 0.6 s."""
 
@@ -121,9 +118,7 @@ class VoiceLevel:
 
     @property
     def overall_db(self) -> float | None:
-        """Upper quartile of the voiced windows' levels, which neither bumps nor breaths change; None if there
-        are too few.
-        """
+        """Upper quartile of the voiced windows' levels, which no bump or breath changes; None of too few."""
         if len(self._voiced) < MIN_LEVEL_WINDOWS:
             return None
         return _decibels(sorted(self._voiced)[len(self._voiced) * 3 // 4])

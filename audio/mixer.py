@@ -37,7 +37,6 @@ class _Sound:
     wanted: float = 1.0
 
     def pop(self, length: int) -> Samples:
-        """Return the next samples [length]."""
         begin, end = self.position, self.position + length
         self.position = end % len(self.samples)
         if end <= len(self.samples):
@@ -59,9 +58,7 @@ class Mixer:
         return not self._sounds
 
     def start(self, number: int, samples: Samples, volume: float = 1.0, position: int = 0) -> None:
-        """Play samples [n], which must not be empty, again and again from `position` on, at this volume, 0
-        to 1.
-        """
+        """Play samples [n], not empty, again and again from `position` on, at this volume, 0 to 1."""
         self._sounds[number] = _Sound(samples, volume, position % len(samples))
 
     def stop(self, number: int) -> int:
@@ -101,9 +98,7 @@ class Mixer:
         return mix * ramp
 
     def _ramp(self, gain: float, wanted: float, full_s: float, length: int) -> tuple[_Mix | float, float]:
-        """Return the gains [length] on the way to the wanted one, and the last. full_s: seconds of a glide
-        from 0 to 1.
-        """
+        """Return the gains [length] to the wanted one, and the last. full_s: seconds from 0 to 1."""
         if gain == wanted:
             return gain, gain
         steps = np.arange(1, length + 1) / (full_s * self.rate_hz)

@@ -161,9 +161,7 @@ class Playout:
         self._busy_until_s = max(self._busy_until_s, until_s)
 
     def dropped_s(self, now_s: float) -> float:
-        """Return the seconds of audio that a client drops if it clears its buffer now, other audio
-        included.
-        """
+        """Return the seconds of audio that a client drops by clearing its buffer now, other audio too."""
         return max(0.0, self._busy_until_s + self._behind_s - now_s, self.sent_s - self.played_s(now_s))
 
     def stop(self, now_s: float) -> float:
@@ -229,9 +227,7 @@ class Playout:
         return self._with_gain(samples)
 
     def _pop_frame(self) -> Samples:
-        """Remove and return the next frame's samples, fewer if the queue runs out. Copies only if
-        chunks join.
-        """
+        """Remove and return the next frame's samples, fewer if it runs out. Copies only if chunks join."""
         parts: list[Samples] = []
         missing = self._frame_samples
         while missing and self._queue:

@@ -80,6 +80,30 @@ def band(sound: Wave, rate_hz: int, low_hz: float, high_hz: float) -> Wave:
     return np.fft.irfft(spectrum, len(sound))
 
 
+def stretched(sound: Wave, factor: float) -> Wave:
+    """Return a sound of 24 kHz, `factor` times as fast at the same pitch: overlapping windows, each shifted
+    to the best match.
+
+    WSOLA (Verhelst and Roelands, 1993).
+    """
+    window, search = 720, 240  # 30 and 10 ms
+    hop = window // 2
+    fade = np.hanning(window + 1)[:-1]
+    padded = np.pad(sound, (search, window + search))
+    out = np.zeros(int(len(sound) / factor) + 2 * window)
+    wanted = padded[search : search + window]
+    for index in range(int(len(sound) / factor / hop)):
+        place = search + round(index * hop * factor)
+        around = padded[place - search : place + search + window]
+        if len(around) < window + 2 * search:
+            break
+        scores = np.correlate(around, wanted, "valid")
+        best = place - search + int(scores.argmax())
+        out[index * hop : index * hop + window] += fade * padded[best : best + window]
+        wanted = np.pad(padded[best + hop : best + hop + window], (0, window))[:window]
+    return out[: int(len(sound) / factor)]
+
+
 def random_noise(length: int, random: np.random.Generator, rate_hz: int) -> Wave:
     """Return noise between white and brown, sometimes with a hum or swelling; its standard deviation is 1."""
     spectrum = np.fft.rfft(random.normal(0, 1, length))

@@ -27,9 +27,7 @@ dozen numpy calls, which cost as much as several windows.
 MAX_JUDGED = 32
 """Maximum batch size of the model. Larger batches need more memory and are no cheaper per window."""
 QUIET_WINDOWS = 16
-"""After this many consecutive windows below `MIN_ENERGY` (0.5 s), the model is skipped until one
-is louder.
-"""
+"""After this many consecutive windows below `MIN_ENERGY` (0.5 s) the model is skipped until one is louder."""
 
 _CONTEXT_SAMPLES = INPUT_SAMPLES - WINDOW_SAMPLES
 _MORE_STREAMS = 16
@@ -111,9 +109,7 @@ class FrontEnd:
         self._contexts[stream.slot] = 0.0
 
     def _tick(self) -> None:
-        """Process one window of each of the longest-waiting streams; the rest follows at the
-        loop's next turn.
-        """
+        """Process one window of each of the longest-waiting streams; the rest follows in the next turn."""
         self._armed = None
         self._ticked_s = asyncio.get_running_loop().time()
         batch = list(islice(self._waiting, MAX_WINDOWS))
@@ -155,7 +151,6 @@ class FrontEnd:
         stream.quiet = 0
 
     def _judge(self, batch: list[FrontEndStream], sound: Floats) -> list[Judgement]:
-        """Return the judgements of windows [b, 512] of these streams."""
         reported = [SILENCE if stream.judged else NOT_JUDGED for stream in batch]
         loud = [row for row, stream in enumerate(batch) if stream.judged and stream.quiet <= QUIET_WINDOWS]
         for begin in range(0, len(loud), MAX_JUDGED):

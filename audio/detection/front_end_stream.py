@@ -121,9 +121,7 @@ class FrontEndStream:
             self._ticks.arm(self)
 
     def energies(self, seconds: float) -> list[float]:
-        """Return the mean squares of the whole loudness windows in the first `seconds` of the
-        waiting audio.
-        """
+        """Return the mean squares of whole loudness windows in the first `seconds` of the waiting audio."""
         windows = int(seconds / LOUDNESS_WINDOW_S + _ROUNDING)
         samples = windows * round(LOUDNESS_WINDOW_S * self._rate_hz)
         sound = np.frombuffer(self._raw, np.int16, samples, _SAMPLE_BYTES * self.filter.reach)

@@ -92,9 +92,7 @@ def log_mel(samples: Samples) -> Floats:
 
 @cache
 def _mel_filters() -> Floats:
-    """Return triangles of equal area [80, 201] over the FFT's bins, 0 to 8 kHz (Slaney, Auditory
-    Toolbox, 1998).
-    """
+    """Return triangles of equal area [80, 201] over the FFT's bins, 0 to 8 kHz (Slaney, 1998)."""
     top_mel = 15 + 27 * np.log(8.0) / np.log(6.4)  # of 8 kHz; linear up to 1 kHz at 15 mel, logarithmic above
     mels = np.linspace(0, top_mel, _MELS + 2)
     edges_hz = np.where(mels < 15, mels * 200 / 3, 1_000 * 6.4 ** ((mels - 15) / 27))

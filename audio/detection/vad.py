@@ -26,9 +26,7 @@ SAMPLE_RATE_HZ = 16_000
 WINDOW_SAMPLES = 512
 """Samples of a window, 32 ms."""
 _SILENT_WINDOWS = 30
-"""One second: the model detects a voice fastest after about this much silence
-(`tests/bench/vad_quiet.py`).
-"""
+"""One second: the model detects a voice fastest after that much silence (`tests/bench/vad_quiet.py`)."""
 
 Floats = NDArray[np.float32]
 

@@ -21,9 +21,7 @@ Span = tuple[int, int]
 
 
 def voiced_spans(sound: Samples, vad: SileroVad) -> list[Span]:
-    """Return the spans of `sound` [n], 16 kHz, in which the loaded model detects a voice, in
-    whole windows.
-    """
+    """Return the spans of `sound` [n], 16 kHz, in which the model detects a voice, in whole windows."""
     voiced = [probability >= THRESHOLD for probability in _probabilities(sound, vad)]
     spans: list[Span] = []
     begin = 0

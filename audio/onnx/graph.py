@@ -36,7 +36,6 @@ class Graph:
         self._written_bytes = 0
 
     def constant(self, name: str, value: NDArray[Any]) -> str:
-        """Add a constant and return its name."""
         if value.nbytes < _IN_GRAPH_BYTES:
             self._constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
             return name
@@ -59,14 +58,12 @@ class Graph:
         return self.add_all(operator, inputs, 1, **attributes)[0]
 
     def add_all(self, operator: str, inputs: list[str], outputs: int, **attributes: Any) -> list[str]:
-        """Add an operator with `outputs` outputs and return their names."""
         names = [f"value_{len(self._nodes)}_{number}" for number in range(outputs)]
         return self.add_named(operator, inputs, names, **attributes)
 
     def add_named(
         self, operator: str, inputs: list[str], outputs: list[str], domain: str = "", **attributes: Any
     ) -> list[str]:
-        """Add an operator whose outputs have the given names."""
         self._nodes.append(helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
         return outputs
 

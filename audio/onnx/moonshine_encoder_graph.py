@@ -135,7 +135,6 @@ class _EncoderGraph(Graph):
         return self.add("Concat", rows, axis=-1)
 
     def product(self, value: str, places: list[str], bias: str | None = None) -> str:
-        """Multiply a value with the concatenated matrices at these places."""
         matrices = [self.file.codes_at(place) for place in places]
         codes, scales, zeros = (
             np.concatenate([np.atleast_1d(one) for one in part], axis=-1)

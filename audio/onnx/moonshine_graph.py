@@ -168,9 +168,7 @@ def _feed_forward(graph: _MoonshineGraph, layer: int, state: str) -> str:
 
 
 def _likeliest(graph: _MoonshineGraph, logits: str) -> None:
-    """Add the outputs: the most likely tokens and the logarithms of their probabilities, and those of the
-    rated tokens.
-    """
+    """Add the outputs: the most likely tokens, their log probabilities, and those of the rated tokens."""
     logarithms = graph.add("LogSoftmax", [logits], axis=-1)  # ReduceLogSumExp takes a fifth of a token's time
     count = graph.constant("count_told", np.array([LIKELIEST]))
     graph.add_named("Gather", [logarithms, "rated"], ["of_rated"], axis=-1)

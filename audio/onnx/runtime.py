@@ -127,9 +127,7 @@ class OrtFile:
         return self.eight_bit(name)
 
     def floats_of(self, *nodes: str) -> list[Floats]:
-        """Return the 32-bit constants of the first of these nodes that the file has. Raises KeyError if it
-        has none.
-        """
+        """Return the 32-bit constants of the first of these nodes there. Raises KeyError without one."""
         node = next((one for one in nodes if one in self._inputs), nodes[0])
         floats = self.floats()
         return [floats[name] for name in self._inputs[node] if name in floats]
@@ -151,9 +149,7 @@ class OrtFile:
 
 
 def _session_type() -> Any:
-    """Return the schema's root type, imported by its own path: `onnxruntime.tools` would import
-    torch if present.
-    """
+    """Return the schema's root type, imported by its own path: `onnxruntime.tools` may import torch."""
     path = str(Path(onnxruntime.__file__).parent / "tools" / "ort_format_model")
     if path not in sys.path:
         sys.path.append(path)

@@ -1,6 +1,4 @@
-"""The encoder and decoder of a Moonshine model in onnxruntime: audio in, candidate tokens out.
-All calls block.
-"""
+"""The encoder and decoder of a Moonshine model in onnxruntime: audio in, candidate tokens out. Blocking."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ from audio.recognizers.low_rank import Floats, read_corrections
 
 NONE_RATED: NDArray[np.int64] = np.zeros(0, np.int64)
 KeysValues = list[Floats]
-"""Attention cache of audio or of texts, by layer: keys, values, keys, ...; each [texts, heads,
-positions, size].
-"""
+"""Attention cache of audio or of texts, by layer: keys, values, ...; each [texts, heads, positions, size]."""
 
 
 class Encoder:

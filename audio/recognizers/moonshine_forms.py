@@ -109,9 +109,7 @@ class Forms:
         return spelling_prior(self._vocabulary, self._words)
 
     def expected(self, sound: Samples, flush: Flush, text: str) -> list[Form]:
-        """Return the forms that a special flush expects in audio of this length, the likeliest first. text:
-        the free transcript.
-        """
+        """Return the forms that a flush expects in audio this long, likeliest first. text: the free one."""
         if not flush.spelling:
             return [Form(self._digit if loud_s(sound) <= ONE_WORD_S else self._digits)]
         spelling = flush.spelling
@@ -145,9 +143,7 @@ class Forms:
 
 
 def is_likely(held: Beginning, free: Beginning, a_token: float = _LIKELY_A_TOKEN) -> bool:
-    """Return True if a whole transcript that is held to a grammar is likely enough, compared with the free
-    one.
-    """
+    """Return True if a whole transcript held to a grammar is likely enough, compared with the free one."""
     if held.tokens[-1] != END or 2 * len(held.tokens) < len(free.tokens):
         return False
     tokens = min(len(held.tokens), len(free.tokens)) - 1

@@ -50,9 +50,7 @@ comma; with 0.4 s nearly all get a full stop.
 _REMEMBERED = 32
 _TINY_HEADS = 8  # attention heads in a layer of the tiny model's encoder
 _WORDLESS = ("you", "")
-"""Transcripts that the model, like Whisper, gives silence and steady noise. No turn consists of
-that word alone.
-"""
+"""Transcripts that the model, like Whisper, gives silence and steady noise. No turn is that word alone."""
 
 
 @dataclass(frozen=True, slots=True)

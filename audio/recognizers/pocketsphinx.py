@@ -18,9 +18,7 @@ _STEP_SAMPLES = SAMPLE_RATE_HZ // 10
 _AGREEMENT_STEPS = 2
 _MEAN_STEPS = 5
 _HOLD_WORDS = 2
-"""Measured on recorded speech: text on which hypotheses 200 ms apart agree stays, except its last
-two words.
-"""
+"""Measured on recorded speech: what hypotheses 200 ms apart agree on stays, except its last two words."""
 
 _OPTIONS = {
     "fwdflat": False,  # passes two and three would delay the final transcript by up to a second
@@ -144,8 +142,6 @@ class Utterance:
 
 
 def spoken_words(decoded: str) -> str:
-    """Return `decoded` without noises such as [NOISE] and <sil>, and without marks of alternative
-    pronunciations.
-    """
+    """Return `decoded` without noises such as [NOISE] and <sil>, and marks of alternative pronunciations."""
     words = (re.sub(r"\(\d+\)$", "", word) for word in decoded.split() if word[0] not in "<[+")
     return " ".join(words)

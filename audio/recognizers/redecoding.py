@@ -184,7 +184,6 @@ class RedecodingRecognizer:
     async def _open_utterance(
         self, decode: Decode, sound: AsyncIterator[Samples | Flush]
     ) -> AsyncGenerator[_Utterance, None]:
-        """Open an utterance and count it while it grows."""
         canceller = _PartialCanceller(lambda: self._utterances_per_worker > 1)
         pieces = canceller.watch(in_pieces(sound, _PIECE_SAMPLES))
         async with LookAheadBuffer(pieces, _MAX_WAITING_PIECES) as ahead:
@@ -202,7 +201,6 @@ class RedecodingRecognizer:
         utterance.growing = growing
 
     async def _process_piece(self, utterance: _Utterance, piece: Samples | Flush) -> Hypothesis | None:
-        """Process a piece and return the hypothesis to yield, if any."""
         if isinstance(piece, Flush):
             return await self._settle(utterance, piece)
         window = utterance.window
@@ -228,7 +226,6 @@ class RedecodingRecognizer:
 
     @property
     def _utterances_per_worker(self) -> float:
-        """Growing utterances per worker."""
         return self._utterances / self._workers
 
     @property

@@ -18,8 +18,14 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from audio.hosted.server import HostedServer, describe_error, retry_wait_s
-from audio.hosted.websocket import ConnectionLost, close_websocket, open_websocket
+from audio.hosted.server import (
+    ConnectionLost,
+    HostedServer,
+    close_websocket,
+    describe_error,
+    open_websocket,
+    retry_wait_s,
+)
 from audio.pcm import Samples
 from audio.recognizers import (
     NOTHING_EXPECTED,
@@ -159,7 +165,6 @@ class StreamedRecognizer(HostedServer):
             self._close_in_background(connection)
 
     def _close_in_background(self, connection: ClientConnection) -> None:
-        """Close a connection in the background."""
         task = asyncio.get_running_loop().create_task(close_websocket(connection, *self.closing_messages))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -210,7 +215,6 @@ class _Utterance:
             exchange.stop()
 
     def _process(self, item: _Item) -> Messages:
-        """Process an item and return the messages to send."""
         if isinstance(item, str):
             self.dialogue.on_message(item)
             return []
@@ -222,7 +226,6 @@ class _Utterance:
         return self.dialogue.flush()
 
     def _hypothesis(self) -> Hypothesis | None:
-        """Return the hypothesis to yield now, if any."""
         dialogue = self.dialogue
         settled = self._flush_requested and not dialogue.pending
         hypothesis = Hypothesis(dialogue.text, dialogue.stable, settled, dialogue.confidence)
@@ -294,7 +297,6 @@ class _Exchange:
         return await self._ahead.next()
 
     def stop(self) -> None:
-        """Cancel the waits."""
         for task in (self._message, self._sound):
             if task is not None:
                 task.cancel()

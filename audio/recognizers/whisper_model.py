@@ -49,9 +49,7 @@ _FILES = ("model.bin", "config.json", "tokenizer.json")
 _VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 _SHORTEST = SAMPLE_RATE_HZ // 10
 _TOKENS, _TOKENS_A_SECOND = 24, 12
-"""Token limit: fixed part, and per second. Fast speech has 6 tokens a second; more than twice
-that is a loop.
-"""
+"""Token limit: fixed part, and per second. Fast speech has 6 a second; more than twice that is a loop."""
 _ALL_SAMPLES = 30 * SAMPLE_RATE_HZ
 _MIN_SAMPLES, _SILENT_SAMPLES = 8 * SAMPLE_RATE_HZ, 4 * SAMPLE_RATE_HZ
 """Whisper was trained on 30 s and takes as long for any 30 s. With 4 s of silence after the audio, and 8 s in

@@ -19,8 +19,13 @@ from uuid import uuid4
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from audio.hosted.server import RETRIED_STATUSES, describe_error
-from audio.hosted.websocket import ConnectionLost, close_websocket, open_websocket
+from audio.hosted.server import (
+    RETRIED_STATUSES,
+    ConnectionLost,
+    close_websocket,
+    describe_error,
+    open_websocket,
+)
 from audio.synthesizers import Speech, WordTiming
 from audio.synthesizers.hosted_voice import HostedVoice, PcmBytes
 from audio.synthesizers.pieces import WordPlaces

@@ -89,9 +89,7 @@ class CharacterAlignment:
         self._next = 0
 
     def push(self, alignment: dict[str, Any]) -> tuple[WordTiming, ...]:
-        """Return the timings of the words that begin in this alignment. Raises ValueError if its lists differ
-        in length.
-        """
+        """Return the timings of words that begin in this alignment. Raises ValueError if its lists differ."""
         timings = []
         characters = alignment.get("characters", ())
         times = alignment.get("character_start_times_seconds", ())

@@ -86,7 +86,6 @@ class EspeakPhonemes:
 
 
 def _clauses(words: Sequence[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """Yield the words up to each punctuation."""
     clause: list[tuple[int, str]] = []
     for start, word in words:
         clause.append((start, word))

@@ -56,7 +56,6 @@ def installed_voices(data: Path) -> KnownVoices:
 
 
 def _files(data: Path) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield each language file and the fields of its "language" lines."""
     folder = data / "lang"
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

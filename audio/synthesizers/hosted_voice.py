@@ -15,12 +15,12 @@ import numpy as np
 
 from audio.hosted.server import (
     RETRIED_STATUSES,
+    ConnectionLost,
     HostedServer,
     describe_error,
     describe_response,
     retry_wait_s,
 )
-from audio.hosted.websocket import ConnectionLost
 from audio.pcm import Samples
 from audio.synthesizers import Speech, SynthesizerError, WordTiming
 from audio.synthesizers.pieces import QuietEnd

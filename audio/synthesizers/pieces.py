@@ -54,9 +54,7 @@ def text_word_starts(text: str) -> list[int]:
 
 
 def phoneme_word_starts(phonemes: Sequence[str]) -> list[int]:
-    """Return the index of the first phoneme of each word. Blanks separate words; punctuation alone is not a
-    word.
-    """
+    """Return the index of the first phoneme of each word. Blanks separate words; punctuation is none."""
     starts: list[int] = []
     begin = 0
     for index, phoneme in enumerate([*phonemes, " "]):
@@ -146,9 +144,7 @@ class WordPlaces:
         ]
 
     def next(self, word: str) -> int | None:
-        """Return the index in the text of the next occurrence of `word`; None if the next few words do not
-        match.
-        """
+        """Return the index of the next occurrence of `word`; None if the next words do not match."""
         key = word_key(word)
         if not any(map(str.isalnum, key)):
             return None

@@ -162,9 +162,7 @@ class SpokenText:
         return "".join(phoneme for sentence in sentences for phoneme in sentence)
 
     def _word_timings(self, starts: list[tuple[int, int]], chunk: AudioChunk) -> list[WordTiming]:
-        """Return the word timings of a sentence. starts: pairs (index in the text, index in the sentence's
-        phonemes).
-        """
+        """Return a sentence's word timings. starts: pairs (index in the text, index in its phonemes)."""
         alignments = chunk.phoneme_alignments
         if not alignments:
             return []
@@ -223,7 +221,6 @@ def _invalid_name(voice: str) -> str:
 
 
 def _folder(data_dir: Path | None) -> Path:
-    """Return the folder of named voices."""
     return data_dir or Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "piper-voices"
 
 
@@ -258,9 +255,7 @@ def find_voice(voice: str, data_dir: Path, local_files_only: bool) -> Path:
 
 
 def _download(voice: str, data_dir: Path) -> None:
-    """Download a voice with Piper's own loader into a temporary folder, so that a partial file never counts
-    as a voice.
-    """
+    """Download a voice with Piper's own loader into a temporary folder: a partial file is no voice."""
     from piper.download_voices import download_voice  # noqa: PLC0415  GPL-3
 
     data_dir.mkdir(parents=True, exist_ok=True)

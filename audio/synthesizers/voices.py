@@ -70,9 +70,7 @@ class KnownVoices:
         return replace(self, aliases={**self.aliases, **aliases})
 
     def as_asked(self) -> KnownVoices:
-        """Return the same voices, each found under the name that was asked for. An engine behind resolves
-        the aliases.
-        """
+        """Return the same voices, each under the name asked for. The engine resolves aliases."""
         names = dict.fromkeys((*self.names, *filter(None, self.aliases), *self.aliases.values()))
         return KnownVoices(tuple(names), self.pattern)
 

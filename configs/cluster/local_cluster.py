@@ -51,7 +51,6 @@ class LocalCluster:
 
     @property
     def redis_url(self) -> str:
-        """Of the Redis."""
         return f"redis://127.0.0.1:{self._port + 4}/0"
 
     def replica_url(self, index: int) -> str:

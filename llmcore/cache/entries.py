@@ -24,9 +24,7 @@ class Entries(Protocol):
         """Release all resources; a second call does nothing."""
 
     async def find_near(self, agent: str, vector: Vector, threshold: float) -> list[NearEntry]:
-        """Return the entries of `agent` with questions of at least cosine `threshold`, closest first. Raises
-        EntriesError.
-        """
+        """Return the entries of `agent` of cosine cosine `threshold`, closest first. Raises EntriesError."""
         ...
 
     async def put(self, entry: Entry, vector: Vector, ttl_s: float) -> None:
@@ -68,18 +66,15 @@ class MemoryEntries:
                 await self.remove(entry)
 
     async def put(self, entry: Entry, vector: Vector, ttl_s: float) -> None:
-        """Store an entry."""
         self._entries[entry.key] = entry, self._clock() + ttl_s
         # eviction order is the index's, as only its thread changes it in order
         for key in await self._thread.run(self._index.add, entry.agent, entry.key, vector):
             self._entries.pop(key, None)
 
     async def remove(self, entry: Entry) -> None:
-        """Remove an entry."""
         self._entries.pop(entry.key, None)
         await self._thread.run(self._index.remove, entry.key)
 
     async def clear(self) -> None:
-        """Remove all entries."""
         self._entries.clear()
         await self._thread.run(self._index.clear)

@@ -52,7 +52,6 @@ class RedisEntries:
             await self._read_stream()
 
     async def close(self) -> None:
-        """Close the connections."""
         self._thread.close()
         async with _convert_redis_errors():
             await self._redis.aclose()

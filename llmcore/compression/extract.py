@@ -90,7 +90,6 @@ def _sentences(text: str) -> list[str]:
 
 
 def _join(lines: list[_Line]) -> str:
-    """Join the lines, naming the speaker at each change."""
     parts: list[str] = []
     speaker = ""
     for line in lines:

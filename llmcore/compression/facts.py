@@ -53,9 +53,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class FactIndex:
-    """Index of a text for looking up facts. numbers: keys, alone and with what they count. words: all, in
-    lower case.
-    """
+    """Index of a text's facts. numbers: alone and with what they count. words: all, in lower case."""
 
     numbers: frozenset[str]
     words: frozenset[str]
@@ -76,7 +74,6 @@ class FactIndex:
 
 
 def index_facts(texts: Iterable[str], language: str) -> FactIndex:
-    """Index these texts."""
     numbers: set[str] = set()
     words: set[str] = set()
     for text in texts:
@@ -91,7 +88,6 @@ def index_facts(texts: Iterable[str], language: str) -> FactIndex:
 
 
 def extract_facts(text: str, language: str) -> list[Fact]:
-    """Return the facts of a text in their order."""
     facts = []
     for run in number_runs(text, language):
         rarely = _NOT_NUMBERS.issuperset(text[run.start : run.end].lower().split())
@@ -104,7 +100,6 @@ def extract_facts(text: str, language: str) -> list[Fact]:
 
 
 def asks_for_name(text: str) -> bool:
-    """Return True if the text asks for a name."""
     name = _NAME.search(text)
     return name is not None and "?" in text[name.end() :]
 
@@ -126,9 +121,7 @@ def _as_hour(key: str) -> tuple[str, ...]:
 
 
 def _with_neighbours(text: str, start: int, end: int) -> str:
-    """Return the number with the word before it and the noun after it: "for two nights", "the third of
-    May".
-    """
+    """Return the number with the word before and the noun after it: "for two nights", "the third of May"."""
     before = _BEFORE.search(text, max(start - _LONGEST_WORD, 0), start)
     after = _AFTER.match(text, end)
     return text[before.start() if before else start : after.end() if after else end]

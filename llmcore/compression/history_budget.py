@@ -52,7 +52,6 @@ class TokenEstimate:
             self.per_character = usage.prompt_tokens / count
 
     def tokens(self, messages: Sequence[Message]) -> int:
-        """Return the estimated tokens of these messages."""
         return round(characters(messages) * self.per_character)
 
 

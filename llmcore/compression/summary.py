@@ -90,9 +90,7 @@ class Verdict:
 
 
 def request_summary(prompt: Sequence[Message], summary_tokens: int) -> tuple[Message, ...]:
-    """Return the call's own prompt up to the last old turn, which is cached, with the request to
-    summarize.
-    """
+    """Return the call's own prompt up to the last old turn, which is cached, and the request to summarize."""
     request = Message("user", REQUEST.format(words=round(summary_tokens * WORDS_PER_TOKEN)))
     if prompt and prompt[-1].role == "user":  # templates require alternating roles
         last = prompt[-1]

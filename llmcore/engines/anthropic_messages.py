@@ -124,9 +124,7 @@ def _result_block(call_id: str | None, text: str) -> dict[str, Any]:
 
 
 def _tools(request: Request) -> list[dict[str, Any]]:
-    """Return the offered tools, or if none, those called before: the API refuses a history with unknown
-    tools.
-    """
+    """Return the offered tools, or if none, those called before: the API refuses unknown tools."""
     offered = [
         {
             "name": tool.name,

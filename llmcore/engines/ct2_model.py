@@ -128,9 +128,7 @@ class PrefixKeepingModel:
     def _select_prefix(
         self, prompt: Prefix, cache_prefix: Prefix
     ) -> tuple[ctranslate2.Generator, Prefix, bool]:
-        """Return the generator, the prefix to pass as its static prompt, and True if that is cached
-        already.
-        """
+        """Return the generator, the prefix to pass as its static prompt, and True if that is cached."""
         with self._lock:
             longest = self._longest_cached(prompt)
             size = len(cache_prefix)

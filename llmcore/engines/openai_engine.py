@@ -136,7 +136,6 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         return models
 
     async def _describe_server(self, kind: ServerKind | None) -> dict[str, Any]:
-        """Return the server's description of itself, if it has one."""
         root = self.root
         for path in description_paths(kind):
             try:
@@ -170,9 +169,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         return usage
 
     async def open_stream(self, request: Request) -> EventStream:
-        """Request a reply. If the server refuses the prompt's length, leave out the oldest turns, now and in
-        later requests.
-        """
+        """Request a reply. If the prompt is too long, leave out the oldest turns, now and later."""
         fitting = self._context_limit.fit(request)
         while True:
             try:

@@ -157,9 +157,7 @@ class ShapeProber:
 
 
 def error_text(error: openai.APIStatusError) -> str:
-    """Return the text of an error: the body itself (TGI), FastAPI's `detail` (`transformers serve`), or the
-    message.
-    """
+    """Return an error's text: the body (TGI), FastAPI's `detail` (`transformers serve`), or the message."""
     if isinstance(error.body, str):
         return error.body
     detail = error.body.get("detail") if isinstance(error.body, dict) else None

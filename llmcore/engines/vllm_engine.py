@@ -26,10 +26,10 @@ from llmcore.engines.vllm_load import read_load, with_report
 from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_process import RunningVllm, VllmProcess
 from llmcore.engines.vllm_settings import VllmSettings
+from llmcore.text.chat_tokens import KnownTexts
 from llmcore.text.closing_tokens import summed
 from llmcore.text.control_marks import are_special_tokens
 from llmcore.text.finish_words import finish_reason
-from llmcore.text.known_texts import KnownTexts
 from llmcore.text.message_shapes import Shapes
 from llmcore.text.reply import ReplyParser, forces_a_call
 from llmcore.text.stop_strings import StopStrings
@@ -59,9 +59,7 @@ class VllmLlm(VllmSettings):
 
     @property
     def has_draft(self) -> bool:
-        """True if there is a draft that can propose for single requests; vLLM's own schedulers cannot do
-        that.
-        """
+        """True if a draft can propose for single requests; vLLM's own schedulers cannot do that."""
         return self.speculative is not None and self.scheduling_policy == "priority"
 
     @property

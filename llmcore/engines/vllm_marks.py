@@ -1,6 +1,4 @@
-"""Per-request hints for the scheduler in vLLM's own process, passed as extra arguments of the sampling
-parameters.
-"""
+"""Per-request hints for the scheduler in vLLM's own process, passed as extra sampling arguments."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Life cycle of a vLLM engine: started off the event loop, monitored, killed when it hangs, restarted when it
-dies.
-"""
+"""Life cycle of a vLLM engine: started off the event loop, monitored, killed if it hangs, restarted."""
 
 from __future__ import annotations
 

@@ -60,7 +60,6 @@ class _Filling:
         self._architecture = architecture
 
     def fill(self, spec: Any) -> None:
-        """Set all weights of the decoder."""
         decoder = spec.decoder
         decoder.scale_embeddings = False
         has_output = "output.weight" in self._file.tensors

@@ -1,3 +1,1 @@
-"""Scheduling policies: order of requests, admission, choice of model and replica, speculation, load
-shedding.
-"""
+"""Scheduling policies: order of requests, admission, choice of model and replica, drafts, load shedding."""

@@ -23,9 +23,7 @@ GATHER_S = 0.2
 
 
 class BackgroundPrefill:
-    """Pace of background steps. Times are seconds of one clock. piece_tokens: largest number of prompt tokens
-    a step.
-    """
+    """Pace of background steps. Times are seconds of one clock. piece_tokens: most prompt tokens a step."""
 
     def __init__(self, piece_tokens: int) -> None:
         self._piece_tokens = piece_tokens

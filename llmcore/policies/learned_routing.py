@@ -39,9 +39,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class LearnedRouter:
-    """Logistic regression. weights: [BUCKETS], float32. threshold: probability from which the small model
-    answers.
-    """
+    """Logistic regression. weights: [BUCKETS], float32. threshold: the small model answers from it on."""
 
     weights: NDArray[np.float32]
     bias: float
@@ -139,9 +137,7 @@ def _norm(found: NDArray[np.intp]) -> float:
 
 
 def _features(messages: Sequence[Message]) -> NDArray[np.intp]:
-    """Return the buckets of the last turn's words and word pairs, and of its position (first turn or
-    later).
-    """
+    """Return the buckets of the last turn's words and word pairs, and of its position (first or later)."""
     turns = [message.content for message in messages if message.role == "user"]
     words = ["<s>", *re.findall(r"\w+", (turns[-1] if turns else "").lower()), "</s>"]
     pairs = [" ".join(pair) for pair in pairwise(words)]

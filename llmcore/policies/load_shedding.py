@@ -7,9 +7,7 @@ from collections import deque
 from enum import IntEnum
 
 UP_S, DOWN_S = 1.0, 10.0
-"""Time for which a prediction must miss the budget, or keep it with a margin, before the level rises or
-falls.
-"""
+"""Time for which a prediction must miss the budget, or keep it amply, before the level rises or falls."""
 MARGIN = 0.6
 """Share of the budget below which it is kept with a margin. In between the level stays, so that a load at the
 edge does not make it oscillate.
@@ -39,9 +37,7 @@ class SheddingLevel(IntEnum):
 
 
 class LoadShedder:
-    """Controller of the level: raises it while predictions miss the budget, lowers it more slowly
-    afterwards.
-    """
+    """Controller of the level: raises it while predictions miss the budget, lowers it more slowly."""
 
     def __init__(self) -> None:
         self._since_s: float | None = None

@@ -9,9 +9,7 @@ WEIGHT = 0.2
 MIN_LONG_SHARE = 0.25
 """Smallest share of prefill throughput for a long prompt while turns keep arriving."""
 RATE_TOKENS = 4000.0
-"""Tokens over which the rate is averaged. Weighted by tokens, as most of a short prompt's time is not
-prefill.
-"""
+"""Tokens over which the rate is averaged. Weighted by them: most of a short prompt's time is not prefill."""
 GUESSED_TOKENS_S = 2_000.0
 """Tokens a second assumed before the first measurement."""
 _SHORTEST_S = 1e-4
@@ -81,7 +79,6 @@ class _PrefillRate:
         return self._tokens / self._took_s
 
     def observe(self, tokens: float, took_s: float) -> None:
-        """Record a prefill of `tokens` in `took_s`."""
         kept = max(0.0, 1 - tokens / RATE_TOKENS)
         self._tokens = kept * self._tokens + tokens
         self._took_s = kept * self._took_s + took_s

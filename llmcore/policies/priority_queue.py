@@ -187,9 +187,7 @@ class PriorityQueue:
         return ticket.new_tokens >= self._limits.long_tokens
 
     def _hash_prefixes(self, messages: tuple[Message, ...]) -> tuple[tuple[int, ...], int]:
-        """Return a chained hash for each prompt prefix, and the number of characters after the longest known
-        one.
-        """
+        """Return a chained hash for each prompt prefix, and the characters after the longest known one."""
         prefix_hash, hashes = 0, list[int]()
         for message in messages:
             # chained: a message counts as cached only after the same preceding messages

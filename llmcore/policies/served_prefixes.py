@@ -17,9 +17,7 @@ from typing import NamedTuple
 from llmcore.engine import Generation, Message, Tool
 
 BLOCK = 256
-"""Characters of a block, about 64 tokens. Larger blocks tell fewer prefixes apart; smaller ones cost more
-hashing.
-"""
+"""Characters of a block, about 64 tokens. Larger ones tell fewer prefixes apart; smaller cost hashing."""
 MAX_BLOCKS = 8_192
 """Largest number of blocks remembered of a replica: half a million tokens, the KV cache of a large GPU."""
 TOLERANCE = 0.25
@@ -109,9 +107,7 @@ class ServedPrefixes:
             self._known.popitem(last=False)
 
     def _evict_until(self, used: int) -> None:
-        """Drop the blocks last read at the counter value `used` or before. What is left is the capacity from
-        now on.
-        """
+        """Drop the blocks last read at count `used` or before. The rest is the capacity from now on."""
         while self._known and next(iter(self._known.values())) <= used:
             self._known.popitem(last=False)
         self._limit = len(self._known)

@@ -19,9 +19,7 @@ from typing import Literal, NamedTuple
 from llmcore.policies.served_prefixes import BlockHashes, PrefixSnapshot, ServedPrefixes
 
 BALANCE = 1.25
-"""Largest ratio of a replica's sessions to the mean. A smaller one moves more sessions off their hashed
-place.
-"""
+"""Largest ratio of a replica's sessions to the mean. A smaller one moves more sessions off their place."""
 POINTS = 64
 """Points of each replica on the ring: with these, shares of the ring differ by at most an eighth."""
 IDLE_S = 900.0

@@ -23,13 +23,9 @@ MIN_REPLIES = 16
 MAX_REPLIES = 48
 """Newest replies of each kind that are compared."""
 PLAIN_INTERVAL, LATER_PLAIN_INTERVAL = 3, 12
-"""One in this many replies runs without the draft: until enough did, and afterwards to follow changes of
-load.
-"""
+"""One in this many replies runs without the draft: until enough did, and then to follow the load."""
 MAX_TTFT = 1.05
-"""Largest ratio of the time to first token with the draft to that without. A caller waits for the first
-token.
-"""
+"""Largest ratio of the time to first token with the draft to that without. Callers wait for it."""
 
 
 class BreakEven:
@@ -89,8 +85,7 @@ TRIAL_PROPOSALS = 16
 MAX_FAILED_TRIALS = 2
 """Failed trials in a row after which the paused draft no longer reads prompts."""
 READS_BEFORE_S = 10.0
-"""Time before a trial at which the draft reads prompts again: the first reply's prompt may be prefilled now.
-"""
+"""Time before a trial at which the draft reads prompts again: the first one may be prefilled now."""
 FIRST_FRAGMENT = 12
 """Tokens of a reply written before a draft takes part: those that a caller waits for."""
 WEIGHT = 0.1
@@ -115,9 +110,7 @@ class SpeculationLimits:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A draft's part in one reply. proposals: how many it may make, from token `begins_at` on; None sets no
-    limit.
-    """
+    """A draft's part in one reply. proposals: how many at most, from token `begins_at` on."""
 
     proposals: int | None
     reason: Reason

@@ -36,9 +36,7 @@ from llmcore.engine import (
 SESSION_HEADER = "x-session-id"
 """Header with the caller's id, sent by `openai_engine`."""
 ENDS_HEADER, END_FIELD = "x-asks-end", "end_log_probability"
-"""Request header that asks for the probability that the last message ends, and the usage field with the
-answer.
-"""
+"""Request header that asks for the probability that the last message ends, and the field of the answer."""
 BUSY_RETRY_S = "1"
 ENGINE_FAILED, REFUSED = "engine_failed", "moderation"
 """Error types in a stream, as `openai_chat` reads them."""
@@ -184,9 +182,7 @@ def chunks(delta: Delta) -> list[dict[str, Any]]:
 
 
 def read_body(body: dict[str, Any], caller: str = "", asks_end: bool = False) -> Request:
-    """Parse the body of a request. JSON of another shape raises ValueError, KeyError, TypeError or
-    AttributeError.
-    """
+    """Parse the body of a request. Another shape raises ValueError, KeyError, TypeError or AttributeError."""
     choice = body.get("tool_choice", "auto")
     return Request(
         messages=tuple(_message(message) for message in body["messages"]),

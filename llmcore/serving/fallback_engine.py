@@ -1,6 +1,4 @@
-"""An engine with a fallback: time-outs, a circuit breaker, and a second engine that answers if the first
-fails.
-"""
+"""An engine with a fallback: time-outs, a circuit breaker, and a second engine if the first fails."""
 
 from __future__ import annotations
 

@@ -71,7 +71,6 @@ class MeteredLlm:
         await self._engine.start()
 
     async def close(self) -> None:
-        """Close the engine."""
         await self._engine.close()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:

@@ -57,7 +57,6 @@ class PriorityLlm:
         await self._engine.start()
 
     async def close(self) -> None:
-        """Close the engine."""
         await self._engine.close()
 
     @property

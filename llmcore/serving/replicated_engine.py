@@ -94,12 +94,10 @@ class ReplicatedLlm:
 
     @property
     def replicas(self) -> Mapping[str, Replica]:
-        """Replicas by name."""
         return self._replicas
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all replicas."""
         return tuple(self._replicas)
 
     @property
@@ -220,9 +218,7 @@ class ReplicatedLlm:
         self._probes[name] = asyncio.create_task(self._probe(name), name=f"probe {name}", context=Context())
 
     async def _probe(self, name: str) -> None:
-        """Probe a lost replica until it answers. One that answers probes but no requests is probed less
-        often.
-        """
+        """Probe a lost replica until it answers. One that answers only probes is probed less often."""
         failures = self._failures[name]
         while True:
             # wait first: it has only just failed

@@ -29,7 +29,6 @@ class PrioritySlots:
 
     @property
     def free(self) -> int:
-        """Number of free slots."""
         return self._free
 
     @property

@@ -60,7 +60,6 @@ class SpeculatingLlm:
         await self._engine.start()
 
     async def close(self) -> None:
-        """Close the engine."""
         await self._engine.close()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:

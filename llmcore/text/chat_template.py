@@ -191,9 +191,7 @@ class ChatTemplate:
     def render_unfinished(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), shapes: Shapes = ANY_SHAPE
     ) -> str:
-        """Return the prompt up to the last word of the last message, without its closing token. Raises
-        LlmError.
-        """
+        """Return the prompt to the last message's last word, without its closing token. Raises LlmError."""
         return self._split_at_end(messages, tools, shapes)[0]
 
     def learn_shapes(self) -> Shapes:

@@ -23,13 +23,14 @@ from llmcore.text.control_marks import (
     TRIGGERS,
     may_be_word,
 )
-from llmcore.text.explained_calls import begins_call, is_certain, is_explained
 from llmcore.text.known_calls import Found, Verdict
 from llmcore.text.open_regions import OpenRegion
-from llmcore.text.reply_calls import ReplyCalls
-from llmcore.text.reply_parts import Part, SpokenParts
+from llmcore.text.reply_parts import Part, ReplyCalls, SpokenParts
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
 from llmcore.text.unmarked_calls import (
+    begins_call,
+    is_certain,
+    is_explained,
     names_in_words,
     region_after,
 )
@@ -207,9 +208,7 @@ class ControlText:
         return False
 
     def _read_first_word(self, start: str) -> bool:
-        """Parse the header, mark or name that a call or thought begins with. Return True for one, or a
-        prefix.
-        """
+        """Parse the header, mark or name that begins a call or thought. Return True for one, or a prefix."""
         if header := BARE_HEADER.match(start):
             into = BARE_HARMONY[header["header"]]
             self._region, self._pending = OpenRegion(into) if into else None, start[header.end() :]
@@ -288,7 +287,6 @@ class ControlText:
         return None if begins is None else not begins
 
     def _open_region(self, mark: str, rest: str) -> None:
-        """Enter the region that a mark opens."""
         region = REGIONS[mark.lower()]
         self._has_begun, self._pending = True, rest
         if region.kind == "unopened":
@@ -301,7 +299,6 @@ class ControlText:
             self._close_region(rest)
 
     def _close_region(self, rest: str) -> None:
-        """End the current region."""
         self._has_begun, self._region, self._pending = False, None, rest
         self._out.end_region()
 

@@ -10,9 +10,7 @@ from typing import Literal
 from llmcore.text.written_calls import ARGUMENT_KEYS, WrittenCall
 
 Verdict = Literal["text", "open", "begun"]
-""""text": no call. "open": more text is needed to decide. "begun": a call of a known tool whose end is
-missing.
-"""
+""""text": no call. "open": more text is needed to decide. "begun": a known tool's call without its end."""
 Found = tuple[int, list[WrittenCall]]
 """End position of the calls, and the calls: none if it names a known tool, but cannot be read."""
 

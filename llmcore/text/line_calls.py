@@ -71,9 +71,7 @@ def yaml_end(text: str, names: AbstractSet[str], parameters: Collection[str] | N
 
 
 def _end_without_words_below(text: str, end: int, names: AbstractSet[str]) -> int | None:
-    """Return the end of a call if nothing, the end of a fence or another call is below it; else as
-    `yaml_end`.
-    """
+    """Return a call's end if nothing, a fence's end or another call is below it; else as `yaml_end`."""
     below = text[end:].lstrip()
     if not below:
         return -1
@@ -154,9 +152,7 @@ def command_arguments(
 
 
 def bracketed_name(text: str) -> str | None:
-    """Return the name that fills a text, alone in brackets: "[hang_up]"; "" if it may become one, None if it
-    cannot.
-    """
+    """Return the name that fills a text, in brackets: "[hang_up]"; "" if it may become one, else None."""
     if found := _BRACKETED.match(text):
         return found["name"]
     return "" if _BRACKETED_BEGINS.match(text) else None

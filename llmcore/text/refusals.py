@@ -142,9 +142,7 @@ def is_prompt_too_long(error: str) -> bool:
 
 
 def refused_shapes(error: str, known: Shapes) -> Shapes:
-    """Return `known` with the shapes that an error text names as refused, or if none, all of
-    `ORDER_SHAPES`.
-    """
+    """Return `known` with the shapes that an error names as refused, or if none, all of `ORDER_SHAPES`."""
     named = {
         shape
         for pattern, shapes in _REFUSAL_PATTERNS

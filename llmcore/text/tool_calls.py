@@ -115,9 +115,7 @@ def shown_parameters(request: Request) -> dict[str, tuple[str, ...]]:
 
 
 def call_without_arguments(request: Request) -> ToolCall | None:
-    """Return the call that `tool_choice` names, if its tool takes no arguments; else None. No model need
-    write it.
-    """
+    """Return the call that `tool_choice` names, if its tool takes no arguments; else None."""
     tool = next((tool for tool in request.tools if tool.name == request.tool_choice), None)
     if tool is None:
         return None
@@ -134,9 +132,7 @@ def arguments_schema(request: Request) -> dict[str, Any]:
 
 
 def call_schema(request: Request) -> dict[str, Any]:
-    """Return the JSON schema of the call that `tool_choice` requires ("required" or a name), for guided
-    decoding.
-    """
+    """Return the JSON schema of the call that `tool_choice` requires ("required" or a name)."""
     shapes = [
         {
             "type": "object",

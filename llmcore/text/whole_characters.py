@@ -11,9 +11,7 @@ from llmcore.engine import Delta
 
 
 class WholeCharacters:
-    """A filter over one reply's deltas that joins surrogate halves, within and across deltas. A lone half
-    becomes U+FFFD.
-    """
+    """A filter over one reply's deltas that joins surrogate halves. A lone half becomes U+FFFD."""
 
     def __init__(self) -> None:
         self._half = ""

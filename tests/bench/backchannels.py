@@ -18,6 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from people.conditions import parse_conditions, said_again, under
+from people.material import Clip, read_clips
+from people.offline import DECODING_S, LEAD_S, RESPONSE, quick_services
 from yielding.loudspeaker import Loudspeaker
 from yielding.speakerphone import RoomEcho
 from yielding.spoken_answers import SpokenAnswers, speak_answers
@@ -28,13 +31,10 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.resample import resample
 from audio.synthesizers.espeak import EspeakSynthesizer
-from voiceagent.bench.people.conditions import parse_conditions, said_again, under
-from voiceagent.bench.people.material import Clip, read_clips
-from voiceagent.bench.people.offline import DECODING_S, LEAD_S, RESPONSE, quick_services
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.hosted import hosted
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.server.engine_building import with_vocabulary
 from voiceagent.session.services import Services
 from voiceagent.telemetry.log import configure_log
@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--config", type=Path, default=Path("configs/demo.toml"))
     parser.add_argument("--kinds", default="", help="of recordings, with commas between them")
     parser.add_argument("--half", default="all", choices=("all", "tune", "measure"))
-    parser.add_argument("--conditions", default="", help="as of `voiceagent bench people`")
+    parser.add_argument("--conditions", default="", help="as of `python tests/bench/bench_people.py`")
     parser.add_argument("--times", type=int, default=1, help="each recording so often, shifted by 7 ms each")
     parser.add_argument("--echo", type=float, help="decibels of the echo below the agent's voice")
     options = parser.parse_args()

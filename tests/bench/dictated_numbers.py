@@ -16,11 +16,11 @@ from itertools import cycle
 from pathlib import Path
 
 import numpy as np
+from people.material import Clip, last_voiced_s
+from people.offline import run_offline
+from people.outcome import Outcome, figures
 
 from audio.pcm import Samples
-from voiceagent.bench.people.material import Clip, last_voiced_s
-from voiceagent.bench.people.offline import run_offline
-from voiceagent.bench.people.outcome import Outcome, figures
 from voiceagent.bench.speech import trimmed
 from voiceagent.config import default_config
 from voiceagent.config.tables import Config, load

@@ -26,10 +26,10 @@ from audio.pcm import Samples
 from audio.resample import resample
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.wav import read_wav
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.speech import trimmed
 from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.engines.hosted import hosted
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.session.config import EchoConfig
 from voiceagent.telemetry.log import configure_log
 from voiceagent.transports.local_call import FORMAT

@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import uvloop
+from people.conditions import Condition, add_conditions, parse_conditions
+from people.offline import DECODING_S, RESPONSE, quick_services
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -26,17 +28,14 @@ from yielding.spoken_answers import SpokenAnswers, speak_answers
 from yielding.spoken_over import SpokenOver, Turn, speak_over
 
 from audio.pcm import Samples
+from voiceagent.bench.commands import add_measurement
 from voiceagent.bench.material import Material
-from voiceagent.bench.options import add_measurement
-from voiceagent.bench.people.conditions import Condition, parse_conditions
-from voiceagent.bench.people.offline import DECODING_S, RESPONSE, quick_services
-from voiceagent.bench.people.options import add_conditions
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.speech import BACKCHANNELS
 from voiceagent.cli.main import run_command
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo import MATERIAL
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.server.engine_building import build_engines, build_recognizer_alone, build_synthesizer
 from voiceagent.server.startup import started
 from voiceagent.session.services import Services

@@ -14,11 +14,11 @@ from itertools import islice
 from pathlib import Path
 from statistics import mean
 
+from llm_load.calls import MAX_TOKENS
 from prometheus_client import CollectorRegistry
 
 from examples.hotel_model.data.conversations import conversations
 from llmcore.engine import Llm, Message, Request, Usage
-from voiceagent.bench.llm_calls import MAX_TOKENS
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Summarise

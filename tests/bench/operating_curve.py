@@ -16,13 +16,14 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from people.conditions import parse_conditions, said_again, under
+from people.material import Clip, Half, read_clips
+from people.offline import run_offline, run_silence_alone
+from people.outcome import Outcome, Point, figures, operating_point, wait_at
+from people.plots import plot_kinds
+from people.smart_turn_alone import ASKED_AFTER_S, THRESHOLDS, judge_by_smart_turn
+
 from audio.detection.smart_turn import TurnModelError
-from voiceagent.bench.people.conditions import parse_conditions, said_again, under
-from voiceagent.bench.people.material import Clip, Half, read_clips
-from voiceagent.bench.people.offline import run_offline, run_silence_alone
-from voiceagent.bench.people.outcome import Outcome, Point, figures, operating_point, wait_at
-from voiceagent.bench.people.smart_turn_alone import ASKED_AFTER_S, THRESHOLDS, judge_by_smart_turn
-from voiceagent.bench.plots import plot_kinds
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.conversation.settings import Eagerness
@@ -78,8 +79,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("folders", nargs="+", help="FOLDER, or KIND=FOLDER")
     parser.add_argument("--config", type=Path, default=Path("configs/demo.toml"))
     parser.add_argument("--half", default="measure", choices=("tune", "measure"))
-    parser.add_argument("--lines", default="clean", help="clean, or a condition of bench people")
-    parser.add_argument("--times", type=int, default=1, help="see bench people")
+    parser.add_argument("--lines", default="clean", help="clean, or a condition of bench_people.py")
+    parser.add_argument("--times", type=int, default=1, help="see bench_people.py")
     parser.add_argument("--plot", type=Path, help="an SVG or PNG file")
     return parser.parse_args()
 

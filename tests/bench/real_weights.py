@@ -22,11 +22,12 @@ from random import Random
 from statistics import median
 from typing import Any
 
+from llm_load.replay import Replay
 from speculation import METHODS, processor_s
 
 from llmcore.engine import FREE_DRAFT, DraftUse, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
-from voiceagent.bench.material import Material, Replay
+from voiceagent.bench.material import Material
 from voiceagent.demo import MATERIAL
 from voiceagent.scores.statistics import bootstrap
 

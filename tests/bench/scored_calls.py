@@ -28,12 +28,12 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
+from people.material import ONE_TURN, Clip, first_voiced_s, read_clips  # noqa: E402
 from scored_row import row, scores  # noqa: E402
 from served import served  # noqa: E402
 from yielding.noises import MADE, others  # noqa: E402
 
 from audio.pcm import Samples  # noqa: E402
-from voiceagent.bench.people.material import ONE_TURN, Clip, first_voiced_s, read_clips  # noqa: E402
 from voiceagent.bench.speech import (  # noqa: E402
     BACKCHANNELS,
     running_synthesizer,

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 from dictated_numbers import asking
+from people.material import Clip, last_voiced_s
+from people.offline import run_offline
+from people.outcome import Outcome, figures
 
 from audio.pcm import Samples
-from voiceagent.bench.people.material import Clip, last_voiced_s
-from voiceagent.bench.people.offline import run_offline
-from voiceagent.bench.people.outcome import Outcome, figures
 from voiceagent.config import default_config
 from voiceagent.config.tables import load
 from voiceagent.conversation.latency import percentile

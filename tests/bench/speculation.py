@@ -2,10 +2,10 @@
 
 .venv/bin/python tests/bench/speculation.py configs/vllm-cpu.toml draft_model,ngram,suffix,eagle3 20 [HISTORY]
 
-In turn, as a shared machine is not as fast in one minute as in the next: `voiceagent bench llm --compare
-speculation` measures one variant after the other, and two that do the same differ there by a fifth. A round
-is four calls that ask at once, each with HISTORY tokens behind it (1,200), prefilled while their callers
-spoke. "suffix" wants the package arctic-inference; "eagle3" a head for the model, which is not shipped:
+In turn, as a shared machine is not as fast in one minute as in the next: `bench_llm.py --compare speculation`
+measures one variant after the other, and two that do the same differ there by a fifth. A round is four calls
+that ask at once, each with HISTORY tokens behind it (1,200), prefilled while their callers spoke.
+"suffix" wants the package arctic-inference; "eagle3" a head for the model, which is not shipped:
 `python -m examples.hotel_model.train --eagle3 build/eagle3` makes it in some minutes.
 """
 
@@ -22,13 +22,14 @@ from random import Random
 from typing import Any
 
 import psutil  # type: ignore[import-untyped]
+from llm_load.calls import MAX_TOKENS
+from llm_load.replay import Replay
 from shaped_model import device_settings
 
 from llmcore.engine import FREE_DRAFT, DraftUse, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
 from llmcore.policies.speculation import FIRST_FRAGMENT
-from voiceagent.bench.llm_calls import MAX_TOKENS
-from voiceagent.bench.material import Material, Replay
+from voiceagent.bench.material import Material
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo import MATERIAL

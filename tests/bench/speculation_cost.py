@@ -18,12 +18,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from llm_load.calls import MAX_TOKENS
 from speculation import METHODS
 from tokenizers import Tokenizer
 
 from examples.hotel_model.chat import render
 from llmcore.engines.vllm_settings import thread_environment
-from voiceagent.bench.llm_calls import MAX_TOKENS
 from voiceagent.bench.material import Material
 from voiceagent.config.tables import load
 from voiceagent.demo import MATERIAL

@@ -21,10 +21,12 @@ from random import Random
 from typing import cast
 from uuid import uuid4
 
+from llm_load.calls import MAX_TOKENS
+from llm_load.replay import Replay
+
 from llmcore.engine import Llm, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
-from voiceagent.bench.llm_calls import MAX_TOKENS
-from voiceagent.bench.material import Material, Replay
+from voiceagent.bench.material import Material
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.latency import percentile
 from voiceagent.demo import MATERIAL

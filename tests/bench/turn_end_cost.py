@@ -19,10 +19,11 @@ from statistics import median
 from typing import cast
 
 import psutil  # type: ignore[import-untyped]
+from llm_load.replay import CHARACTERS_A_TOKEN
 
 from llmcore.engine import Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
-from voiceagent.bench.material import CHARACTERS_A_TOKEN, Material
+from voiceagent.bench.material import Material
 from voiceagent.config.tables import load
 from voiceagent.demo import MATERIAL
 from voiceagent.engines.build import build_engine

@@ -1,4 +1,4 @@
-"""`bench llm` and plain vLLM on a simulated GPU, to tune a scheduler without a real one.
+"""`bench_llm.py` and plain vLLM on a simulated GPU, to tune a scheduler without a real one.
 
 .venv/bin/python tests/bench/virtual_gpu.py [--calls 16,64,100] [--card fp8] [--set yielding_tokens=1024]
 

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+from people.conditions import Condition, parse_conditions, under
+from people.material import KINDS, Clip, Half, read_clips
 
 from audio.detection.front_end_stream import Window
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
@@ -29,8 +31,6 @@ from audio.pcm import Samples
 from audio.resample import resample
 from audio.speech_events import SpeechPaused
 from examples.voice_end.examples import LABEL_S, spoken
-from voiceagent.bench.people.conditions import Condition, parse_conditions, under
-from voiceagent.bench.people.material import KINDS, Clip, Half, read_clips
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.session.turn_detection import WINDOW_S, TurnDetector
 from voiceagent.transports.local_call import FORMAT

@@ -23,6 +23,7 @@ from statistics import median, quantiles
 
 import numpy as np
 from captured_values import build
+from people.conditions import in_a_room
 
 from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.recognizers.moonshine import MoonshineRecognizer
@@ -31,14 +32,13 @@ from audio.surroundings import samples_of
 from audio.synthesizers import Synthesizer, speak_with
 from audio.synthesizers.voices import USUAL_SETTINGS
 from llmcore.policies.load_shedding import LoadShedder
-from voiceagent.bench.people.conditions import in_a_room
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config import default_config
 from voiceagent.config.tables import load
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.silent import SilentSynthesizer
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.server.startup import compose
 from voiceagent.session.agent import GREETING_SILENCE_S
 from voiceagent.session.services import Services

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from voiceagent.telemetry.metric_reference import to_markdown
+from metric_reference import to_markdown
+
 from voiceagent.telemetry.metric_table import METRICS
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +24,7 @@ def trees() -> Iterator[tuple[Path, ast.Module]]:
 
 def test_page_is_what_the_table_generates() -> None:
     page = (ROOT / "docs/metrics.md").read_text()
-    assert page == to_markdown(), "run: python -m voiceagent.telemetry.metric_reference docs/metrics.md"
+    assert page == to_markdown(), "run: python tests/support/metric_reference.py docs/metrics.md"
 
 
 def test_no_other_module_imports_the_classes_that_create_metrics() -> None:

@@ -10,13 +10,14 @@ from threading import Event
 import numpy as np
 import pytest
 import small_whisper
+from llm_load.measure import Load, measure
+from llm_load.replay import Replay
+from llm_load.variants import llm_variants
 
 from audio.recognizers.whisper_model import LoadedModel
 from llmcore.engine import Delta, Message, Request, Usage
 from llmcore.engines.vllm_engine import VllmLlm
-from voiceagent.bench.llm_measure import Load, measure
-from voiceagent.bench.llm_parts import llm_variants
-from voiceagent.bench.material import Material, Replay
+from voiceagent.bench.material import Material
 from voiceagent.config.tables import load
 from voiceagent.conversation.words import words_of
 from voiceagent.demo import MATERIAL

@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import load
 from voiceagent.evals.callable_agent import callable_agent
 from voiceagent.evals.record import CallRecord, Failure
 from voiceagent.evals.results import Results, Run, run_of
 from voiceagent.evals.scenario import EvalFile, Scenario, Times
+from voiceagent.evals.virtual_time import run_virtually
 
 SCENARIO = "two tunas"
 CONFIG = """
 [agent]
 [recognizer]
-engine = "voiceagent.bench.people.offline:NoWords"
+engine = "people.offline:NoWords"
 [llm]
 engine = "voiceagent.testing:RehearsedModel"
 script = [["Two tuna pizzas and they will be with you soon."]]

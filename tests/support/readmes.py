@@ -30,7 +30,6 @@ NOT_RUN = {
     r"make ": "installs or serves: it is asked what it would do",
     r"pip (install|wheel) ": "installs: it is checked that the extra is there",
     r"python -m voiceagent.config.reference": "writes a page; test_reference.py compares it",
-    r"python -m voiceagent.telemetry.metric_reference": "writes a page; test_metrics.py compares it",
     r"python -m examples": "takes minutes; tests/examples has the parts",
     r"python tests/": "takes minutes: it is checked that the script is there",
     r"python -m pytest": "is what runs this",

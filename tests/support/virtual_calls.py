@@ -1,4 +1,4 @@
-"""The callers of `bench llm` on virtual time, with our gateway and scheduler or with plain vLLM."""
+"""The callers of `bench_llm.py` on virtual time, with our gateway and scheduler or with plain vLLM."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from card_costs import Card
+from llm_load.calls import LlmFigures
+from llm_load.measure import Load, measure
+from llm_load.replay import Replay
+from llm_load.variants import LlmVariant
 from virtual_vllm import StepCounts, VirtualVllmLlm
 
 from llmcore.engine import Llm
@@ -16,13 +20,10 @@ from llmcore.engines.vllm_settings import VllmSettings
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.priority_engine import PriorityLlm
-from voiceagent.bench.llm_calls import LlmFigures
-from voiceagent.bench.llm_measure import Load, measure
-from voiceagent.bench.llm_parts import LlmVariant
-from voiceagent.bench.material import Material, Replay
-from voiceagent.bench.people.virtual_time import run_virtually
+from voiceagent.bench.material import Material
 from voiceagent.config.tables import load as load_config
 from voiceagent.demo import MATERIAL
+from voiceagent.evals.virtual_time import run_virtually
 
 ROOT = Path(__file__).parents[2]
 SLOTS = 128

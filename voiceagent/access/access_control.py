@@ -17,17 +17,13 @@ from voiceagent.access.requester import AccessRules, NotAdmitted, is_loopback
 
 
 class OtherGateways(Protocol):
-    """Callers' state on other gateways. If they cannot be reached, methods return soon, as if there were
-    none.
-    """
+    """Callers' state on other gateways. If these are out of reach, methods soon return as without them."""
 
     async def keep_secret(self, secret: ClientSecret) -> None:
         """Make the other gateways accept a client secret."""
 
     async def find_secret(self, key: str) -> ClientSecret | None:
-        """Return the client secret that another gateway issued under this key, expired ones included; None if
-        unknown.
-        """
+        """Return the secret that another gateway issued under this key, even if expired; None if unknown."""
 
     async def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
         """Count a call of a caller over all gateways, as `CallerShares.acquire` does."""
@@ -46,7 +42,6 @@ class NoOtherGateways:
         """Do nothing."""
 
     async def find_secret(self, key: str) -> ClientSecret | None:
-        """Return None."""
         return None
 
     async def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
@@ -127,9 +122,7 @@ class Admission:
         return self.secrets.mint(session, lifetime_s, self.clock(), self._unix_clock())
 
     async def learn(self, headers: Mapping[str, str], peer: str) -> None:
-        """Fetch a client secret that another gateway issued, if this one does not know it. Call before
-        `admit`.
-        """
+        """Fetch a client secret that another gateway issued, if unknown here. Call before `admit`."""
         key = presented_key(headers)
         if key is None or not key.startswith(PREFIX) or self.secrets.find(key, self.clock()) is not None:
             return

@@ -32,15 +32,11 @@ class ApiKeys:
         return any([hmac.compare_digest(digest, known) for known in self._digests])
 
     def ticket(self, key: str, until: float) -> str:
-        """Return a ticket for a key, valid until `until` (Unix seconds): a signed time that does not reveal
-        the key.
-        """
+        """Return a ticket for a key, valid until `until` (Unix seconds): a signed time, not the key."""
         return f"{round(until)}.{_signed(key_digest(key), round(until))}"
 
     def accepts_ticket(self, ticket: str, now: float) -> bool:
-        """Return True if the ticket was signed with an accepted key and has not expired. Removing a key
-        revokes its tickets.
-        """
+        """Return True if the ticket was signed with an accepted key and has not expired."""
         until, _, signature = ticket.partition(".")
         if not until.isascii() or not until.isdigit() or len(until) > 12 or int(until) <= now:
             return False

@@ -33,7 +33,6 @@ class Shares:
         self._calls: Counter[str] = Counter()
 
     def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """See `CallerShares.acquire`."""
         for name, most in names.items():
             if self._calls[name] >= most:
                 return name
@@ -75,7 +74,6 @@ class WrongKeys:
         return at is not None and self._numbers[at + 2] >= max_a_minute
 
     def note(self, address: str, now_s: float) -> None:
-        """Count a wrong key."""
         named, now_us, numbers = digest(address), round(now_s * _US), self._numbers
         with self._locked():
             at = self._find(named, now_us)

@@ -74,22 +74,18 @@ class LocalSlots:
 
     @property
     def answered(self) -> int:
-        """See `Slots`."""
         return max(0, self.taken - self._transcribing)
 
     def acquire(self) -> bool:
-        """See `Slots`."""
         if self.taken >= self.max_calls:
             return False
         self.taken += 1
         return True
 
     def release(self) -> None:
-        """See `Slots`."""
         self.taken -= 1
 
     def report(self, lag_s: float, busy: float, transcribing: int) -> None:
-        """See `Slots`."""
         self.lag_s = lag_s
         self._transcribing = transcribing
 
@@ -125,7 +121,6 @@ class SharedSlots:
 
     @property
     def answered(self) -> int:
-        """See `Slots`."""
         return max(0, sum(self._counts) - sum(self._transcribing))
 
     @property
@@ -135,7 +130,6 @@ class SharedSlots:
         return [WorkerLoad(calls, busy / _US, max(0, lag - 1) / _US) for calls, busy, lag in loads]
 
     def acquire(self) -> bool:
-        """See `Slots`."""
         with self._locked():
             if self.taken >= self.max_calls:
                 return False
@@ -152,7 +146,6 @@ class SharedSlots:
         return (min((lag_us for lag_us in self._lags_us if lag_us), default=1) - 1) / _US
 
     def report(self, lag_s: float, busy: float, transcribing: int) -> None:
-        """See `Slots`."""
         self._lags_us[self._worker] = 1 + round(lag_s * _US)
         self._busy_us[self._worker] = round(busy * _US)
         self._transcribing[self._worker] = transcribing
@@ -192,9 +185,7 @@ def lag_refusal(lag_s: float, max_lag_s: float, calls: int) -> Refusal | None:
 
 
 class _SharedShares:
-    """Calls of each caller in all workers. Each worker stores the names of its own callers, as 8-byte
-    digests.
-    """
+    """Calls of each caller in all workers. Each worker stores its own callers' names, as 8-byte digests."""
 
     def __init__(
         self,
@@ -205,7 +196,6 @@ class _SharedShares:
         self._names, self._own, self._locked = names, own, locked
 
     def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """See `CallerShares.acquire`."""
         digests = {name: digest(name) for name in names}
         with self._locked():
             known = self._names.tolist()

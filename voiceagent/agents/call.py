@@ -102,9 +102,7 @@ class AgentCall:
 
     @property
     def language(self) -> str:
-        """ISO 639 code of the language of the call: the caller's, where `[languages]` has several. "" before
-        the call.
-        """
+        """ISO 639 code of the call's language: the caller's, of those in `[languages]`. "" before a call."""
         session = self._session()
         return "" if session is None else session.language
 
@@ -380,9 +378,7 @@ class AgentCall:
 
 
 def no_call() -> AgentCall:
-    """Return a call without caller, for a first prompt before any call. It is empty, and its operations
-    have no effect.
-    """
+    """Return a call without caller, for a first prompt before any call: empty and without effect."""
     return AgentCall("", lambda: None, lambda agent: None, CallerInput(), None)
 
 

@@ -51,9 +51,7 @@ _Input = asyncio.Queue[Key | Words | AgentSpoke | CallOver]
 
 
 class CallerInput:
-    """Passes the caller's input to the tool that collects it. At most one collects at a time, none after
-    the call.
-    """
+    """Passes the caller's input to the tool that collects it. At most one at a time, none after the call."""
 
     def __init__(self) -> None:
         self._queue: _Input | None = None

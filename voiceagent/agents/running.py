@@ -39,9 +39,7 @@ from voiceagent.session.call import CallRefused
 HOOK_S = 30.0
 """Timeout of a hook."""
 RESULT_CHARACTERS = 32_000
-"""Maximum characters of a tool's result, some 8,000 tokens: with longer ones, every later prompt would be
-refused.
-"""
+"""Maximum characters of a tool's result, some 8,000 tokens: longer ones would fill every later prompt."""
 
 REASON_CHARACTERS = 500
 """Maximum characters of an exception's message in the call's log."""
@@ -94,9 +92,7 @@ class RunningAgent:
 
     @property
     def typing_sound(self) -> str:
-        """Sound while a tool runs, "" for none. An instance's own one may be wrong: that is logged, and plays
-        nothing.
-        """
+        """Sound while a tool runs, "" for none, or if an instance's own one is wrong: that is logged."""
         try:
             return check_sound(self._agent.typing_sound) if self._agent.typing_sound else ""
         except (Exception, SystemExit) as error:  # user code, if it is a property
@@ -145,9 +141,7 @@ class RunningAgent:
             self._log.warning("no_such_agent", named=named[:60], answers=type(self._agent).__name__)
 
     def begin(self) -> None:
-        """Handle the start of the call: the client is connected. A colleague who is briefed is no caller of
-        the agent.
-        """
+        """Handle the start of the call: the client is connected. A briefed colleague is no caller."""
         if self._briefs:
             return
         self._past_agents.append(self._agent)

@@ -111,9 +111,7 @@ def tool(
 
 @dataclass(frozen=True, slots=True)
 class ToolMethod:
-    """A tool of an agent class: its description, the method's name, and the model of its arguments.
-    speaks_result: see `tool`.
-    """
+    """A tool of an agent class: description, method, model of the arguments. speaks_result: see `tool`."""
 
     spec: AgentTool
     method: str

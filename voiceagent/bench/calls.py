@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import uvloop
@@ -39,6 +39,10 @@ from voiceagent.conversation.latency import percentile
 from voiceagent.telemetry.log import configure_log
 from voiceagent.transports.local_call import FORMAT, Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 TURNS_A_CALL = 6
 """Turns after which a caller hangs up and is replaced."""
@@ -104,8 +108,6 @@ def bench_calls(config: Config, plan: Plan, as_json: bool) -> None:
     else:
         _print(results)
     if plan.plot is not None:
-        from voiceagent.bench.plots import plot_calls  # noqa: PLC0415  only here is matplotlib needed
-
         plot_calls(results, plan.plot)
 
 
@@ -243,3 +245,42 @@ def _print(results: Sequence[Figures]) -> None:
 
 def _shown(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.3f}" if value < 10 else f"{value:.0f}"
+
+
+WIDTH_INCHES, HEIGHT_INCHES, DOTS_PER_INCH = 9.0, 3.6, 120
+
+
+def plot_calls(results: Sequence[dict[str, float]], path: Path) -> None:
+    """Write a PNG: latency, and CPU, over the number of calls. Raises CommandFailed."""
+    figure = new_figure()
+    results = sorted(results, key=lambda measured: measured["calls"])
+    calls = [measured["calls"] for measured in results]
+    latency, cost = figure.subplots(1, 2)
+    for rank in (50, 95, 99):
+        values = [measured[f"voice end to audible p{rank} ms"] for measured in results]
+        latency.plot(calls, values, marker="o", label=f"p{rank}")
+    latency.set(xlabel="calls at once", ylabel="end of voice to sound, ms", ylim=(0, None))
+    latency.legend()
+    cost.plot(calls, [measured["CPU s a call-minute"] for measured in results], marker="o")
+    cost.set(xlabel="calls at once", ylabel="CPU seconds a call-minute", ylim=(0, None))
+    write_plot(figure, path)
+
+
+def new_figure() -> Figure:
+    """Return an empty figure. Raises CommandFailed without matplotlib."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415  an extra
+    except ImportError as error:
+        raise CommandFailed("a plot needs matplotlib: pip install 'voiceagent-server[bench]'") from error
+    return Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
+
+
+def write_plot(figure: Figure, path: Path) -> None:
+    """Write a figure as SVG or PNG, by the file's name. Raises CommandFailed."""
+    from matplotlib import rc_context  # noqa: PLC0415  an extra
+
+    try:
+        with rc_context({"svg.fonttype": "none"}):  # letters as text: a tenth of the size
+            figure.savefig(path, dpi=DOTS_PER_INCH, format="svg" if path.suffix == ".svg" else "png")
+    except OSError as error:
+        raise CommandFailed(f"cannot write {path}: {error}") from error

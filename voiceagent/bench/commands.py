@@ -1,13 +1,132 @@
-"""Command line of `voiceagent bench`. Benchmarks import what they need when they run."""
+"""Command line of `voiceagent bench`, `gate` and `soak`. They import what they need when they run."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from voiceagent.bench.options import add_bench_llm, add_bench_routing, add_measurement, add_recordings
-from voiceagent.bench.people.options import add_people
-from voiceagent.config import add_command, take_config
+from voiceagent.config import add_command, add_config, take_config
+
+
+def add_gate(parser: argparse.ArgumentParser, material: Path, reference: Path) -> None:
+    """Add the options. material: the labelled set's folder. reference: a small CTranslate2 model's."""
+    add_config(parser, positional=True)
+    beside = parser.add_mutually_exclusive_group(required=True)
+    beside.add_argument("--baseline", type=Path, metavar="FILE.json", help="the figures of an earlier run")
+    beside.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE.toml",
+        help="another configuration, such as one with a quantized model, to be measured and compared",
+    )
+    parser.add_argument("--record", action="store_true", help="make this run the baseline")
+    parser.add_argument(
+        "--max-loss",
+        type=float,
+        default=1.0,
+        metavar="POINTS",
+        help="largest loss of correct answers in --against, percentage points (1)",
+    )
+    parser.add_argument(
+        "--labelled",
+        type=Path,
+        default=material / "labelled.jsonl",
+        metavar="FILE.jsonl",
+        help="labelled set, in the format of voiceagent/bench/material.py (the demo's)",
+    )
+    parser.add_argument(
+        "--judge", type=Path, metavar="FILE.toml", help="configuration whose [llm] judges criteria of the set"
+    )
+    parser.add_argument("--questions", type=int, metavar="N", help="questions of the set (all)")
+    parser.add_argument("--calls", type=int, default=4, metavar="N", help="concurrent calls (4)")
+    parser.set_defaults(command=_gate, reference=reference)
+
+
+def _gate(options: argparse.Namespace) -> None:
+    from voiceagent.bench.gate.command import Plan, gate, gate_against
+    from voiceagent.config.tables import load
+
+    plan = Plan(
+        labelled=options.labelled,
+        reference=options.reference,
+        calls=options.calls,
+        questions=options.questions,
+        judge=load(options.judge) if options.judge else None,
+    )
+    if options.against:
+        gate_against(load(options.config), load(options.against), plan, options.max_loss)
+    else:
+        gate(load(options.config), plan, options.baseline, record=options.record)
+
+
+def add_material(parser: argparse.ArgumentParser, folder: Path) -> None:
+    """Add the option of the folder of material, by default `folder`."""
+    parser.add_argument(
+        "--material",
+        type=Path,
+        default=folder,
+        metavar="FOLDER",
+        help="folder of callers' texts, in the files that voiceagent/bench/material.py names (the demo's)",
+    )
+
+
+def add_recordings(parser: argparse.ArgumentParser, material: Path) -> None:
+    """Add the options of recordings, a configuration, and the voice of unrecorded questions."""
+    add_material(parser, material)
+    parser.add_argument(
+        "recordings",
+        nargs="*",
+        type=Path,
+        metavar="speech.wav",
+        help="recordings of callers, or folders of them",
+    )
+    add_config(parser)
+    parser.add_argument(
+        "--voice",
+        type=Path,
+        metavar="FILE",
+        help="configuration whose synthesizer speaks unrecorded text (that of --config)",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="random seed (1)")
+
+
+def add_measurement(parser: argparse.ArgumentParser, material: Path) -> None:
+    """Add the same options, and JSON output."""
+    add_recordings(parser, material)
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+
+
+def add_bench_routing(routing: argparse.ArgumentParser, material: Path) -> None:
+    """Add the options of the benchmark of routing between two LLMs."""
+    add_config(routing, positional=True)
+    add_material(routing, material)
+    routing.add_argument(
+        "--learn",
+        type=Path,
+        metavar="FILE.json",
+        help="learn from every other question what the small LLM answers correctly, and write this file",
+    )
+    routing.add_argument(
+        "--max-loss",
+        type=float,
+        default=1.0,
+        metavar="POINTS",
+        help="largest loss of correct answers by the learned routing, percentage points (1)",
+    )
+    routing.add_argument("--calls", type=int, default=4, metavar="N", help="concurrent calls (4)")
+    routing.add_argument("--questions", type=int, metavar="N", help="questions of the set, about (all)")
+    routing.set_defaults(command=_bench_routing)
+
+
+def _bench_routing(options: argparse.Namespace) -> None:
+    from voiceagent.bench.material import Material
+    from voiceagent.bench.routing import Plan, bench_routing
+    from voiceagent.config.tables import load
+
+    questions = Material(options.material).labelled()
+    every = 1 if options.questions is None else max(1, len(questions) // options.questions)
+    plan = Plan(questions[::every], options.learn, options.max_loss, options.calls)
+    bench_routing(load(options.config), plan)
 
 
 def add_soak(parser: argparse.ArgumentParser, material: Path) -> None:
@@ -21,15 +140,11 @@ def add_soak(parser: argparse.ArgumentParser, material: Path) -> None:
 
 
 def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
-    """Add a subcommand for each benchmark; each sets `command`. material: the default folder of
-    callers' questions.
-    """
+    """Add a subcommand for each benchmark, with `command`. material: default folder of callers' questions."""
     bench = parser.add_subparsers(required=True, metavar="what")
     turns = add_command(bench, "turns", "the latency of turns, by stage, with parts of turn-taking off")
     _add_bench_turns(turns, material)
     _add_bench_calls(add_command(bench, "calls", "a server under many concurrent calls"), material)
-    add_people(add_command(bench, "people", "turns, words and waits on recordings of people"))
-    add_bench_llm(add_command(bench, "llm", "the LLM alone, under replayed conversations"), material)
     routing = add_command(bench, "routing", "turns shared between a large and a small LLM")
     add_bench_routing(routing, material)
 
@@ -100,8 +215,7 @@ def _soak(options: argparse.Namespace) -> None:
 
 def _bench_turns(options: argparse.Namespace) -> None:
     from voiceagent.bench.material import Material
-    from voiceagent.bench.parts import parse_parts
-    from voiceagent.bench.turns import Plan, bench_turns
+    from voiceagent.bench.turns import Plan, bench_turns, parse_parts
     from voiceagent.config.tables import load
 
     take_config(options, "recordings")

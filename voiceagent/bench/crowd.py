@@ -26,9 +26,7 @@ class ServerBusy(CommandFailed):
 
 
 class Connection(Protocol):
-    """The transport of one simulated caller. caller: set once they may speak. failure: why the call broke
-    off, or "".
-    """
+    """The transport of a simulated caller. caller: once they may speak. failure: why it broke off, or ""."""
 
     caller: Talker | None
     failure: str

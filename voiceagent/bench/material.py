@@ -23,8 +23,6 @@ from pydantic import Field, model_validator
 from voiceagent.bench.json_lines import JsonLine, Line, read_lines
 from voiceagent.validation.errors import CommandFailed
 
-CHARACTERS_A_TOKEN = 4.2
-"""Characters per token of plain spoken English with the demo's tokenizer; others come near it."""
 FILES = ("questions.jsonl", "conversations.jsonl", "labelled.jsonl", "speech.txt")
 Text = Annotated[str, Field(min_length=1)]
 
@@ -98,7 +96,6 @@ class Material:
         return questions
 
     def conversations(self) -> list[Conversation]:
-        """Return the conversations."""
         return self._lines("conversations.jsonl", Conversation)
 
     def labelled(self) -> list[LabelledQuestion]:
@@ -136,26 +133,3 @@ def shuffled(items: Sequence[Item], random: Random) -> Iterator[Item]:
     """Yield the items in endless shuffles; nothing if there are none."""
     while items:
         yield from random.sample(items, len(items))
-
-
-class Replay:
-    """Conversations of a folder of material, in an order given by a seed."""
-
-    def __init__(self, conversations: Sequence[Conversation]) -> None:
-        self._conversations = conversations
-
-    def callers(self, seed: int) -> Iterator[Iterator[str]]:
-        """Yield the callers' sides of the conversations, without end."""
-        for conversation in shuffled(self._conversations, Random(seed)):
-            yield iter(conversation.questions)
-
-    def text(self, tokens: int, random: Random) -> str:
-        """Return about `tokens` tokens of conversation, unique from its first word."""
-        text, characters = [f"{random.randrange(10**6)}:"], 0
-        for conversation in shuffled(self._conversations, random):
-            for message in conversation.messages:
-                text.append(message.content)
-                characters += len(text[-1]) + 1
-            if characters >= tokens * CHARACTERS_A_TOKEN:
-                break
-        return " ".join(text)[: round(tokens * CHARACTERS_A_TOKEN)]

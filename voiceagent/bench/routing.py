@@ -22,9 +22,7 @@ from llmcore.engine import Llm, LlmError, Message, Request
 from llmcore.policies.learned_routing import Sample, learn
 from llmcore.policies.routing import Rules, route
 from voiceagent.agents.load import beginning_of
-from voiceagent.bench.gate.load import MAX_TOKENS
-from voiceagent.bench.gate.usage import usage
-from voiceagent.bench.llm_parts import alone
+from voiceagent.bench.gate.load import MAX_TOKENS, alone, usage
 from voiceagent.bench.material import LabelledQuestion
 from voiceagent.bench.scoring import check_judge, judge
 from voiceagent.config.tables import Config
@@ -85,9 +83,7 @@ def bench_routing(config: Config, plan: Plan) -> None:
 async def _measure(
     config: Config, llms: dict[str, Llm], plan: Plan
 ) -> tuple[dict[str, Asked], dict[str, float]]:
-    """Return the results of each way, and the share of turns routed to the small LLM. Raises
-    CommandFailed.
-    """
+    """Return the results of each way, and the share of turns for the small LLM. Raises CommandFailed."""
     prompt, _ = beginning_of(config.agent, config.instructions(), config.source)
     system = Message("system", prompt)
     taught = [_request(system, labelled) for labelled in plan.questions[::2]]
@@ -136,9 +132,7 @@ async def _teach(
 
 
 def _learned(config: Config, plan: Plan, samples: Sequence[Sample]) -> Config:
-    """Train a router, write it to the plan's file, and return a configuration with it. Raises
-    CommandFailed.
-    """
+    """Train a router, write it to the plan's file, return a configuration with it. Raises CommandFailed."""
     assert plan.learn is not None
     try:
         plan.learn.write_text(learn(samples, plan.max_loss / 100).to_json(), encoding="utf-8")

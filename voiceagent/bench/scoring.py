@@ -1,6 +1,4 @@
-"""Correctness of an answer: by the facts it must and must not contain, compared as spoken words, and by an
-LLM for criteria.
-"""
+"""Correctness of an answer: by facts it must and must not have, as spoken words; by an LLM for criteria."""
 
 from __future__ import annotations
 

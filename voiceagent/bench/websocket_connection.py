@@ -89,7 +89,6 @@ class WebSocketConnection(asyncio.Protocol):
         self._transport = None  # uvloop's raises on writes after this
 
     def send(self, frame: bytes) -> None:
-        """Send a complete frame."""
         if self._transport is not None:
             self._transport.write(frame)
 

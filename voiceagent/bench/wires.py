@@ -203,9 +203,7 @@ class TwilioWire(Wire):
         return message.startswith(self._SOUND)
 
     def seconds(self, message: bytes) -> float:
-        """Return the duration of the payload: four base64 characters are three bytes, and a byte
-        is a sample.
-        """
+        """Return the payload's duration: four base64 characters are three bytes, a byte is a sample."""
         found = self._PAYLOAD.search(message)
         text = found[1] if found else b""
         return (len(text) * 3 // 4 - text.count(b"=")) / self.format.rate_hz

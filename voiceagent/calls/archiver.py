@@ -35,9 +35,7 @@ DELETE_INTERVAL_S = 3600.0
 MAX_JOBS = 10_000
 """Maximum queued updates; the next start finds the calls of dropped ones."""
 WRITTEN_S = 60.0
-"""Age from which a running call without files counts as broken: its process died, or its folder was
-removed.
-"""
+"""Age from which a running call without files counts as broken: its process died, or its folder is gone."""
 HANGS_S = 30.0
 """Time for one update after which database or storage counts as hanging, as when the network is gone."""
 LINES_PER_YIELD = 20
@@ -69,9 +67,7 @@ _Job = _Began | _Ended | _Moved
 
 
 class CallArchiver:
-    """Archives the calls of a folder in a store. storage: URL to which their files are moved; "" leaves them
-    there.
-    """
+    """Archives the calls of a folder in a store. storage: where their files are moved; "" for nowhere."""
 
     def __init__(
         self,
@@ -215,9 +211,7 @@ class CallArchiver:
         return written and place.is_relative_to(self._folder) and not place.exists()
 
     def _finished_for(self, log_file: Path) -> bool:
-        """Compress a log whose process is gone. Return False if the process still writes it, or another one
-        compressed it.
-        """
+        """Compress a log whose process is gone. Return False if it is still written, or compressed."""
         try:
             # A log is created, then locked, then its first line is written: a new log can look lost for a
             # moment.
@@ -243,9 +237,7 @@ class CallArchiver:
 
 
 class GilYield:
-    """Releases the GIL every few lines while a log is read: 0.2 ms per 20 lines, enough for the event loop to
-    run.
-    """
+    """Releases the GIL every few lines of a log: 0.2 ms per 20 lines, enough for the event loop."""
 
     def __init__(self) -> None:
         self._lines = 0
@@ -267,5 +259,4 @@ def delete_call(store: CallStore, call_id: str, place: str) -> None:
 
 
 def _folders(folder: Path) -> Iterator[Path]:
-    """Yield the folders of all calls."""
     return (path for path in folder.glob("*-*-*/*") if path.is_dir())

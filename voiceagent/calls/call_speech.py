@@ -187,7 +187,6 @@ def turns_within(span: Span, turns: Iterable[LoggedTurn]) -> list[LoggedTurn]:
 
 
 def _word_errors(turns: Sequence[CallerSpeech], logged: Sequence[LoggedTurn], language: str) -> WordErrors:
-    """Return the word errors of the turns whose words are known."""
     errors = WordErrors(0, 0)
     for speech in turns:
         if speech.text is not None:
@@ -228,7 +227,6 @@ def _audible(spans: Iterable[Span], sound: Samples, rate_hz: int) -> Iterable[Sp
 
 
 def _voice(sound: Samples, rate_hz: int, vad: SileroVad) -> list[Span]:
-    """Return the voiced spans of the caller."""
     spans = voiced_spans(resample(sound, rate_hz, SAMPLE_RATE_HZ), vad)
     loud = _loud_windows(sound, rate_hz)
     return [_refined(Span(begin / SAMPLE_RATE_HZ, end / SAMPLE_RATE_HZ), loud) for begin, end in spans]

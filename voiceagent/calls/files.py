@@ -76,9 +76,7 @@ class AppendedFile:
 
 
 class WavRecording:
-    """16-bit stereo PCM. Its header is valid after each write, and audio that could not be written is
-    silence.
-    """
+    """16-bit stereo PCM. Its header is valid after each write; audio that could not be written is silence."""
 
     suffix = ".wav"
 
@@ -102,15 +100,12 @@ class WavRecording:
         return True
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def _header(self, data_bytes: int) -> bytes:
-        """Return the header, RIFF/WAVE of PCM (Multimedia Programming Interface and Data Specifications 1.0,
-        1991).
-        """
+        """Return the header, RIFF/WAVE of PCM (Multimedia Programming Interface 1.0, 1991)."""
         rate = self._rate_hz
         form = pack("<4sIHHIIHH", b"fmt ", 16, 1, 2, rate, rate * _FRAME_BYTES, _FRAME_BYTES, 16)
         return (
@@ -121,9 +116,7 @@ class WavRecording:
 
 
 class OpusRecording:
-    """Opus in Ogg (RFC 7845), stereo. Pages that could not be written are missing; the timing of the others
-    is kept.
-    """
+    """Opus in Ogg (RFC 7845), stereo. Pages not written are missing; the others keep their time."""
 
     suffix = ".ogg"
 
@@ -145,7 +138,6 @@ class OpusRecording:
         return self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
         for packet in self._stream.encode(None):
             self._container.mux(packet)
         self._container.close()
@@ -180,7 +172,6 @@ class PeaksFile:
         self._put(peaks(sound[:whole], self._block), first)
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -247,7 +238,6 @@ _DRAWN = np.ceil(255 * np.sqrt(np.arange(_FULL_SCALE + 1) / _FULL_SCALE)).astype
 
 
 def peak_samples(rate_hz: int) -> int:
-    """Return the samples of a block."""
     return round(PEAK_S * rate_hz)
 
 

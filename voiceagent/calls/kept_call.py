@@ -55,9 +55,7 @@ LOG_NAME, RECORDING_NAME, PEAKS_NAME = "log.jsonl", "sound", "peaks"
 
 @dataclass(slots=True)
 class Losses:
-    """Data of all calls that could not be written since the process began. last: the newest error, and its
-    time.
-    """
+    """Data of all calls not written since the process began. last: the newest error, and its time."""
 
     records: int = 0
     sound_s: float = 0.0
@@ -92,7 +90,6 @@ class KeptCall:
         self._dropped: dict[str, int] = {}  # samples dropped for lack of room, by response
 
     def on_event(self, event: CallEvent) -> None:
-        """See `CallSubscriber`."""
         try:
             if isinstance(event, EventHandled):  # nearly all; `match` would cost more than the rest
                 self._record(event)
@@ -130,7 +127,6 @@ class KeptCall:
             self.waiting.append((self._clock() - begins_ago_s, "", samples, rate_hz))
 
     def on_output_audio(self, response_id: str, frame: Samples, rate_hz: int) -> None:
-        """See `AudioRecorder`."""
         if self._dropped or len(self.waiting) >= MAX_WAITING:
             self._queue_audio_after_loss(response_id, frame, rate_hz)
         else:
@@ -223,9 +219,7 @@ class CallFiles:
             self.losses.records += self._log.waiting_lines
 
     def _place(self, frames: list[Frame]) -> None:
-        """Place frames in the recording, which has the higher sample rate of both sides at the
-        first frame.
-        """
+        """Place frames in the recording, at the higher sample rate of both sides at the first frame."""
         if not frames or self.recording is None:
             return
         if self._sound is None:

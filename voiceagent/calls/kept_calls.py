@@ -44,7 +44,6 @@ class KeptCalls:
         registry.register(_Lost(losses))
 
     def start(self) -> None:
-        """Start writing."""
         self._writer.start()
         self._store.expect_upgrade()
         self._archiver.start()
@@ -55,7 +54,6 @@ class KeptCalls:
 
     @property
     def store(self) -> CallStore:
-        """Store of all calls."""
         return self._store
 
     def stalled(self, clock_s: float, lag_s: float) -> None:

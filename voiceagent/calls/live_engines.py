@@ -36,9 +36,7 @@ _NOTHING: Samples = np.zeros(0, np.int16)
 
 @dataclass(slots=True)
 class _Turn:
-    """A turn in recognition. given: position of the recognizer's input, in samples since the start of the
-    call.
-    """
+    """A turn in recognition. given: the recognizer's input, in samples since the call's start."""
 
     recognition: TurnRecognition
     given: int
@@ -73,20 +71,15 @@ class RunningEngines:
             self.end_turn(item_id)
 
     def response(self, start: do.StartResponse) -> DelayedEvents:
-        """See `LiveEngines`."""
         return self._run(lambda services: self._respond(services, start))
 
     def summary(self, wanted: do.Summarise) -> DelayedEvents:
-        """See `LiveEngines`."""
         return self._run(lambda services: self._summarise(services, wanted))
 
     def review(self, wanted: do.ReviewResponse) -> DelayedEvents:
-        """See `LiveEngines`."""
         return self._run(lambda services: self._review(services, wanted))
 
     def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
-        """See `LiveEngines`."""
-
         async def ask(services: Services) -> DelayedEvents:
             made = _EventCollector()
             asking = TurnEndScoring(self._call_id, services.answering.llm, made.post)
@@ -96,8 +89,6 @@ class RunningEngines:
         return self._run(ask)
 
     def begin_turn(self, item_id: str, at_s: float) -> None:
-        """See `LiveEngines`."""
-
         async def begin(services: Services) -> None:
             post = _HypothesisCollector(self._turns, item_id, asyncio.get_running_loop())
             monitor = _monitor(self._call_id, services, lambda awaited, reason: None)
@@ -107,16 +98,12 @@ class RunningEngines:
         self._run(begin)
 
     def hear(self, item_id: str, received_s: float, until_s: float) -> DelayedEvents:
-        """See `LiveEngines`."""
         return self._run(lambda _: self._hear(self._turns[item_id], received_s, until_s))
 
     def settle(self, item_id: str, received_s: float, number: bool) -> DelayedEvents:
-        """See `LiveEngines`."""
         return self._run(lambda services: self._settle(services, self._turns[item_id], received_s, number))
 
     def end_turn(self, item_id: str) -> None:
-        """See `LiveEngines`."""
-
         async def end(_: Services) -> None:
             task = self._turns.pop(item_id).recognition.task
             task.cancel()
@@ -125,8 +112,6 @@ class RunningEngines:
         self._run(end)
 
     def judge(self, item_id: str, received_s: float) -> DelayedEvents:
-        """See `LiveEngines`."""
-
         async def judge(services: Services) -> DelayedEvents:
             if (model := services.hearing.turn_model) is None:
                 return []
@@ -233,7 +218,6 @@ class _EventCollector:
         self._came = asyncio.Event()
 
     def post(self, event: ev.Event) -> None:
-        """Add an event."""
         self.events.append((_clock() - self._began_s, event))
         self._came.set()
 

@@ -185,14 +185,12 @@ def _storable(text: str) -> str:
 
 
 def to_call_row(row: sa.RowMapping) -> CallRow:
-    """Convert a row to a `CallRow`."""
     values = dict(row)
     size_bytes, longest_us = values.pop("bytes"), values.pop("longest_wait_us")
     return CallRow(**values, size_bytes=size_bytes, longest_wait_s=longest_us / 1e6)
 
 
 def to_turn(row: sa.RowMapping, stages: list[Stage]) -> Turn:
-    """Convert a row and its stages to a `Turn`."""
     over = tuple(row["over_budget"].split(",")) if row["over_budget"] else ()
     words = (row["said"], row["written"], row["heard"])
     codes = row["end_code"], row["interrupted_by"]

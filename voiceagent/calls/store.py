@@ -72,7 +72,6 @@ class CallStore:
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
 
     def close(self) -> None:
-        """Close all connections."""
         self._engine.dispose()
 
     def file_gone(self) -> bool:
@@ -137,7 +136,6 @@ class CallStore:
             return [Fact(row["name"], row["value"]) for row in connection.execute(wanted).mappings()]
 
     def newest(self, limit: int | None = None) -> list[CallRow]:
-        """Return the newest calls, newest first."""
         wanted = sa.select(tables.calls).order_by(tables.calls.c.started_at.desc()).limit(limit)
         with self._begin() as connection:
             return [to_call_row(row) for row in connection.execute(wanted).mappings()]
@@ -184,7 +182,6 @@ class CallStore:
             return [ToolUse("", row["name"], row["at_s"], row["took_s"], row["failed"]) for row in rows]
 
     def delete(self, call_id: str) -> None:
-        """Delete a call."""
         with self._begin() as connection:
             self._delete(connection, [call_id])
         if self._engine.dialect.name == "sqlite":  # whose write-ahead log still has the deleted rows

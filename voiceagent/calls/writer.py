@@ -23,9 +23,7 @@ ROUND_S = 0.5
 BURST_S, PAUSE_S = 0.001, 0.0002
 """Alternating work and rest of the thread, which leaves the GIL to the event loop."""
 MAX_OVER = 64
-"""Maximum ended calls with unwritten data, a megabyte each at most; beyond that the oldest one's data is
-dropped.
-"""
+"""Maximum ended calls with unwritten data, a megabyte each at most; beyond, the oldest data is dropped."""
 END_S = 10.0
 """Time for the last writes at shutdown."""
 
@@ -63,7 +61,6 @@ class CallWriter:
         self._thread = threading.Thread(target=self._run, name="keep calls", daemon=True)
 
     def start(self) -> None:
-        """Start writing."""
         self._round_at_s = time.monotonic()
         self._thread.start()
 

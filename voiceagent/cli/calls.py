@@ -293,9 +293,7 @@ def _lines_at_crash(timeline: dict[str, Any], finished_turns: Set[str]) -> list[
 
 
 def terminal_text(text: str) -> Text:
-    """Return callers' words for the terminal, without control characters that move its cursor or
-    change colours.
-    """
+    """Return callers' words for the terminal, without control characters."""
     return Text(printable(text))
 
 

@@ -1,6 +1,4 @@
-"""Commands of agents and servers: their arguments, and their functions, which import what they need, so that
-`--help` is fast.
-"""
+"""Commands of agents and servers: their arguments, and functions that import late for a fast `--help`."""
 
 from __future__ import annotations
 

@@ -50,9 +50,7 @@ class Difference:
 
 @dataclass(slots=True)
 class _Comparison:
-    """Calls compared so far. read: logs read. left_out: of these, calls that cannot be forked. shares: as of
-    `judged`.
-    """
+    """Calls compared so far. read: logs. left_out: those that cannot be forked. shares: as of `judged`."""
 
     read: int = 0
     left_out: int = 0
@@ -108,7 +106,6 @@ def _fork_all(
 
 
 def _check_forked(calls: Path, logs: Sequence[Path], done: _Comparison) -> None:
-    """Raise CommandFailed if no call has another future."""
     if done.futures:
         return
     if done.left_out:
@@ -201,7 +198,6 @@ async def _share(judge: Llm, questions: Sequence[str], call: CallRecord) -> floa
 
 
 def _print(done: _Comparison, calls: int) -> None:
-    """Print the differences of the calls forked so far, of `calls`."""
     rows = [
         (
             one.name,

@@ -8,8 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from voiceagent.bench.commands import add_bench, add_soak
-from voiceagent.bench.gate.options import add_gate
+from voiceagent.bench.commands import add_bench, add_gate, add_soak
 from voiceagent.cli.commands import (
     add_call,
     add_check,
@@ -125,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     add_llm(add_command(commands, "llm", "serve the LLM alone, as a replica that gateways name"))
     add_plan(add_command(commands, "plan", "estimate GPUs, cores and bandwidth for concurrent calls"))
     add_bench(
-        add_command(commands, "bench", "measure turns, calls, people, the LLM"),
+        add_command(commands, "bench", "measure turns, calls, routing"),
         MATERIAL,
     )
     return parser

@@ -1,6 +1,4 @@
-"""`voiceagent plan`: estimates the hardware for a number of concurrent calls, from figures with
-their sources.
-"""
+"""`voiceagent plan`: estimates the hardware for concurrent calls, from figures with their sources."""
 
 from __future__ import annotations
 
@@ -119,9 +117,7 @@ def plan(calls: int, model: Model, gpu: Gpu, bytes_each: int) -> Plan:
 def print_plan(
     calls: int, model: str, gpu: str, fp8: bool, gpu_hour: float | None, core_hour: float | None
 ) -> None:
-    """Print the estimate. gpu_hour, core_hour: prices; without both no cost is printed. Raises
-    CommandFailed.
-    """
+    """Print the estimate. gpu_hour, core_hour: prices; without both no cost. Raises CommandFailed."""
     if calls < 1:
         raise CommandFailed(f"--calls {calls}: allowed: 1 or more")
     made = plan(calls, MODELS[model], GPUS[gpu], 1 if fp8 else 2)

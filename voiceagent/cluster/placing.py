@@ -14,9 +14,7 @@ from typing import Any
 LAG_SHARE_AT_CAPACITY = 0.5
 """A gateway whose loop lag exceeds this share of the limit is taken to be at capacity."""
 MIN_UTILIZATION_GAP = 0.1
-"""A call is redirected only to a gateway whose utilization is lower by this: reports may be half
-a second old.
-"""
+"""A call is redirected only to a gateway utilized this much less: reports may be half a second old."""
 
 
 @dataclass(frozen=True, slots=True)

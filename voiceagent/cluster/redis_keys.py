@@ -60,12 +60,10 @@ class CallControl(NamedTuple):
 
 
 def gateway_channel(name: str) -> str:
-    """Return the channel of one gateway."""
     return f"{PREFIX}to:{name}"
 
 
 def caller_key(name: str) -> str:
-    """Return the key of the calls of a caller, by one of the caller's names."""
     return f"{PREFIX}caller:{digest(name):x}"
 
 

@@ -78,9 +78,7 @@ class SharedState:
         self._read_s: float | None = None
         self._count = 0
         self.reports: tuple[GatewayReport, ...] = ()
-        """Reports of all gateways, including this one, at most a second and a half old; empty
-        while Redis is lost.
-        """
+        """Reports of all gateways, this one too, at most 1.5 s old; empty while Redis is lost."""
 
         self.control_of: Callable[[str], CallControl] = lambda call_id: CallControl()
         """Return the `CallControl` of a call of this process. Set before `running`."""
@@ -93,12 +91,9 @@ class SharedState:
     # ---- callers
 
     async def keep_secret(self, secret: ClientSecret) -> None:
-        """See `OtherGateways`."""
         await self._link.request(lambda redis: self._write_secret(redis, secret), None)
 
     async def find_secret(self, key: str) -> ClientSecret | None:
-        """See `OtherGateways`."""
-
         async def find(redis: Redis) -> Any:
             place, pipe = client_secret_key(key), redis.pipeline(transaction=True)
             pipe.get(place)
@@ -113,7 +108,6 @@ class SharedState:
         return ClientSecret(key, kept["expires_s"], kept["session"], time.monotonic() + left_ms / 1000)
 
     async def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """See `OtherGateways`."""
         if not names:
             return lambda: None
         self._count += 1
@@ -131,7 +125,6 @@ class SharedState:
         return release
 
     def note_wrong_key(self, address: str, max_a_minute: int) -> None:
-        """See `OtherGateways`."""
         named = f"{digest(address):x}"
         arguments = (
             wrong_keys_key(named),
@@ -143,7 +136,6 @@ class SharedState:
         self._write(lambda pipe: pipe.eval(COUNT_WRONG_KEY, 1, *arguments))
 
     def blocked(self, address: str) -> bool:
-        """See `OtherGateways`."""
         return time.monotonic() < self._blocked.get(f"{digest(address):x}", 0.0)
 
     # ---- calls

@@ -13,9 +13,7 @@ _DEMO = Path("configs/demo.toml")
 
 
 def places(folder: str) -> tuple[Path, Path]:
-    """Return the possible paths of a folder of the distribution: in the repository, and where a
-    wheel installs it.
-    """
+    """Return the possible paths of a folder: in the repository, and where a wheel installs it."""
     return Path(__file__).parents[2] / folder, Path(sys.prefix) / "share/voiceagent" / folder
 
 
@@ -28,9 +26,7 @@ def shipped_configs() -> dict[str, Path]:
 
 
 def default_config() -> Path:
-    """Return `voiceagent.toml` of the working directory if it exists, else the demo's, from a
-    clone or the installation.
-    """
+    """Return `voiceagent.toml` of the working directory if it exists, else the demo's."""
     if _OWN.exists():
         return _OWN
     return _DEMO if _DEMO.exists() else shipped_configs().get("demo", _DEMO)

@@ -108,9 +108,7 @@ class LanguageTable(LanguageConfig):
 
 
 class Config(LlmTables):
-    """The whole file. Each table is defined next to the code that it configures; those of the LLM
-    come as one.
-    """
+    """The whole file. Each table is next to the code that it configures; those of the LLM come as one."""
 
     server: ServerConfig = ServerConfig()
     limits: LimitsConfig = LimitsConfig()

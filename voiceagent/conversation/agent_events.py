@@ -58,9 +58,7 @@ class McpListed:
 
 @dataclass(frozen=True, slots=True)
 class AgentChanged:
-    """The call was handed to another agent, or the agent changed its tools or instructions. None keeps the
-    value.
-    """
+    """The call was handed to another agent, or it changed its tools or instructions. None keeps a value."""
 
     agent: str
     tools: tuple[AgentTool, ...]

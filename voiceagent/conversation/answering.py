@@ -99,7 +99,6 @@ class Answering:
     # ---- what is wanted
 
     def greet(self, greeting: str, settings: CallSettings) -> list[Command]:
-        """Speak the greeting."""
         return self._start(ev.ResponseRequested(), settings, say=greeting)
 
     def prompt_silent_caller(self, at_s: float, settings: CallSettings) -> list[Command]:
@@ -137,9 +136,7 @@ class Answering:
         return dropped + self._responses.cancel_preemptive() + self._responses.stop(cause_of(clip))
 
     def stop(self) -> list[Command]:
-        """Stop making responses, as a client requests: clear pending requests and cancel the response in
-        progress.
-        """
+        """Stop making responses, as a client requests: clear pending requests, cancel the one in progress."""
         dropped = self._drop_clip() + self._reviews.drop()
         self._queue = ResponseQueue()
         self._reports.drop()

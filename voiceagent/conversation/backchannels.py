@@ -17,9 +17,7 @@ from voiceagent.conversation.turn.caller_turn import CallerTurn, Paused
 MAX_PROBABILITY = 0.1
 """Largest probability of the turn's end: the caller will surely continue."""
 MIN_SPEECH_S = 3.0
-"""Least time from the turn's beginning to its first backchannel: a listener responds to a thought, not to its
-first words.
-"""
+"""Least time from a turn's start to its first backchannel: listeners respond to thoughts, not first words."""
 MIN_GAP_S = 5.0
 """Least time between two backchannels, which is at most twelve a minute."""
 MIN_WORDS = 5

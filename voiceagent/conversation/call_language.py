@@ -23,9 +23,7 @@ FIRST_NATS = 1.0
 SWITCH_NATS = 2.0
 """Log-odds that switch to another language later. Two clear words are enough, or one in two turns."""
 STAY_NATS = 1.0
-"""Maximum log-odds for the language in force, however long it was spoken: two clear words of another language
-outweigh it.
-"""
+"""Maximum log-odds for the language in force, however long spoken: two clear words of another outweigh it."""
 KEPT_SHARE = 0.8
 """Share of the evidence that is left after the next turn."""
 _MIN_PROBABILITY = 1e-6

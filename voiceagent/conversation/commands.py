@@ -48,9 +48,7 @@ class RecognizeItem:
 
 @dataclass(frozen=True, slots=True)
 class FlushRecognition:
-    """Request a settled hypothesis of all audio so far. number: a number is expected. spelling: see
-    `Flush`.
-    """
+    """Request a settled hypothesis of all audio so far. number: one is expected. spelling: see `Flush`."""
 
     item_id: str
     number: bool = False
@@ -326,9 +324,7 @@ class TurnConcluded:
 
 @dataclass(frozen=True, slots=True)
 class ResponseConcluded:
-    """Notify the agent's code of the end of a response. text: the part that was played. interrupted: it was
-    cut.
-    """
+    """Notify the agent's code of the end of a response. text: what was played. interrupted: it was cut."""
 
     text: str
     interrupted: bool
@@ -354,9 +350,7 @@ class RestartDetection:
 
 @dataclass(frozen=True, slots=True)
 class PauseListening:
-    """Withhold the caller's voice until its speech probability reaches the threshold; `CallerWoke` follows
-    then.
-    """
+    """Withhold the caller's voice until its speech probability reaches the threshold; then `CallerWoke`."""
 
     speech_threshold: float
 

@@ -92,7 +92,6 @@ class ConversationLimits(Section):
     """Images in a conversation. Clients cannot add more."""
 
     def to_history_limits(self) -> HistoryLimits:
-        """Return the limits for the conversation."""
         return HistoryLimits(
             self.max_items, self.max_item_characters, self.max_conversation_characters, self.max_images
         )
@@ -193,9 +192,7 @@ class TurnConfig(Section):
         )
 
     def to_endpointing(self) -> EndpointConfig:
-        """Return the fixed settings for speech and pauses; for those that a client may change, see
-        `to_detection`.
-        """
+        """Return the fixed settings for speech and pauses; see `to_detection` for the clients'."""
         return EndpointConfig(
             start_s=self.min_speech_s,
             pause_s=self.pause_s,

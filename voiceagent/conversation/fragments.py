@@ -162,9 +162,7 @@ class Fragmenter:
         return _glued_end(text, find_language(self._language)) if last.isalnum() or last in "¿¡ '’" else 0
 
     def _end_before_word(self, text: str) -> int:
-        """Return an end that only the whole next word decides: "at 5 p.m. Come" ends, "am 3. Mai" does
-        not.
-        """
+        """Return an end that the whole next word decides: "at 5 p.m. Come" ends, "am 3. Mai" does not."""
         if not self._undecided:
             return 0
         end, self._undecided = self._undecided, 0
@@ -192,9 +190,7 @@ class Fragmenter:
         return judge_full_stop(sentence, following, complete, find_language(self._language))
 
     def _clause_end(self, text: str) -> int:
-        """Return the end of a clause: after its comma or dash, or before a conjunction if it is long
-        enough.
-        """
+        """Return the end of a clause: after its comma or dash, or before a conjunction if long enough."""
         length = len(text.strip())
         if length < self._first_chars:
             return 0

@@ -58,9 +58,7 @@ class ToolCallItem:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutputItem:
-    """The output of call `call_id`. late_for: the tool's name if the conversation continued before the
-    output.
-    """
+    """The output of call `call_id`. late_for: the tool's name if the conversation went on before."""
 
     item_id: str
     call_id: str
@@ -200,7 +198,6 @@ class History:
 
 
 def characters(item: Item) -> int:
-    """Return the number of characters in an item."""
     match item:
         case MessageItem(text=text):
             return len(text)
@@ -219,5 +216,4 @@ def characters(item: Item) -> int:
 
 
 def pictures(item: Item) -> int:
-    """Return the number of pictures in an item."""
     return len(item.images) if isinstance(item, MessageItem) else 0

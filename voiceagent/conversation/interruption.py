@@ -92,9 +92,7 @@ class Meaning(Enum):
 
 @dataclass(frozen=True, slots=True)
 class InterruptionPolicy:
-    """Rules for voices over the agent. `response` is always the active one, never a preemptive one, which is
-    not audible.
-    """
+    """Rules for voices over the agent. `response` is the active, audible one, never preemptive."""
 
     policy: TurnPolicy
 
@@ -205,7 +203,6 @@ class InterruptionPolicy:
 
 
 def _has_time_for(turn: CallerTurn, words: tuple[str, ...]) -> bool:
-    """Return True if the voice had time for these words."""
     return turn.voiced_s >= len(words) * MIN_WORD_S
 
 

@@ -94,7 +94,6 @@ class StageTime:
 
     @property
     def duration_s(self) -> float:
-        """The duration in seconds."""
         return self.duration_us / _US
 
     @property
@@ -167,7 +166,6 @@ class TurnReport:
 
     @property
     def total_s(self) -> float:
-        """The total in seconds."""
         return self.total_us / _US
 
     @property
@@ -262,9 +260,7 @@ class TurnLedger:
         return replace(self.report(budget, "hung_up_unheard", counts), stages=(), over_budget=())
 
     def _stages(self, budget: LatencyBudget) -> list[StageTime]:
-        """Return the stages, each counted from the latest stamp before it: work done earlier delayed
-        nothing.
-        """
+        """Return the stages, each counted from the latest stamp before it: earlier work delayed nothing."""
         stages: list[StageTime] = []
         stamped = [(name, self._stamps_us[name]) for name in STAMPS if name in self._stamps_us]
         latest_us = previous_us = stamped[0][1] if stamped else 0

@@ -42,9 +42,7 @@ _SPEECH_EVENTS = (ev.AgentChanged, ev.SpeechRequested, ev.ReplyRequested, ev.Too
 
 
 class Conversation:
-    """The turns of one call. rate_hz: sample rate of the synthesizer. new_id: returns a new id with a
-    prefix, which it is given.
-    """
+    """The turns of one call. rate_hz: of the synthesizer. new_id: returns a new id with the given prefix."""
 
     def __init__(
         self, settings: CallSettings, policy: TurnPolicy, rate_hz: int, new_id: Callable[[str], str]
@@ -82,9 +80,7 @@ class Conversation:
 
     @property
     def idle(self) -> bool:
-        """True if neither side speaks and no response, review, tool or input of the agent's code is
-        pending.
-        """
+        """True if neither side speaks and no response, review, tool or input of agent code is pending."""
         waiting = self._answering.has_pending or self._tools.awaited or self._turns.claimed
         waiting = waiting or self._reviews.pending
         return self._caller.silent and not waiting and self._responses.idle
@@ -240,9 +236,7 @@ class Conversation:
         return waited + self._answering.start_next(self.settings)
 
     def _on_response_over(self, response: Response) -> list[Command]:
-        """Handle the end of a response. A turn that began over it is announced now and may get a preemptive
-        answer.
-        """
+        """Handle a response's end. A turn begun over it is announced, and may get a preemptive answer."""
         commands = self._answering.on_response_over(response)
         if self.settings.agent and response.wanted.in_conversation and isinstance(response.phase, Over):
             commands.append(do.ResponseConcluded(response.phase.played, response.phase.interrupted_by != ""))
@@ -297,9 +291,7 @@ class Conversation:
         return commands + self._responses.cancel_preemptive() + self._prompts.prefill_history(changed)
 
     def _on_agent_changed(self, event: ev.AgentChanged) -> list[Command]:
-        """Switch agent, tools or instructions. Prefill the history because every prompt begins differently
-        now.
-        """
+        """Switch agent, tools or instructions. Prefill the history: every prompt begins differently now."""
         changed = self.settings.handed_to(event.agent, event.tools, event.instructions, event.voice)
         changed = changed.with_free_names()
         if changed == self.settings:

@@ -77,9 +77,7 @@ class ListedTool:
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """A listed tool as the model sees it: `tool.name` is the model's name for the server's `name`. ask: calls
-    need approval.
-    """
+    """A listed tool as the model sees it: `tool.name` for the server's `name`. ask: calls need approval."""
 
     server: McpServer
     name: str

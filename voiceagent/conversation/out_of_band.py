@@ -61,7 +61,6 @@ class OutOfBandResponses:
         return [command for wanted in ready for command in self._start(wanted, settings)]
 
     def handle(self, event: ev.ResponseEvent, settings: CallSettings) -> list[Command]:
-        """Handle an event of an out-of-band response."""
         return self._drop_if_over(event.response_id, self._running[event.response_id].handle(event, settings))
 
     def cancel(self, response_id: str, event: ev.ResponseCancelled) -> list[Command]:

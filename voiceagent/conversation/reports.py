@@ -89,7 +89,6 @@ class Reports:
             self._pending = report
 
     def drop(self) -> None:
-        """Drop the reports."""
         self._pending = self._spoken = self._failed = None
 
 

@@ -194,9 +194,7 @@ class CallSettings:
     def handed_to(
         self, agent: str, tools: tuple[AgentTool, ...], instructions: str | None, voice: str | None
     ) -> CallSettings:
-        """Return these settings with another agent, or with other tools of the same agent. None keeps a
-        value.
-        """
+        """Return these settings with another agent, or other tools of the same one. None keeps a value."""
         return replace(
             self,
             agent=agent,

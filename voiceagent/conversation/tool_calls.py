@@ -188,9 +188,7 @@ class ToolCalls:
         return call
 
     def record_refused(self) -> list[Command]:
-        """Record the outputs of the refused calls of a response. APIs accept no output between calls of one
-        response.
-        """
+        """Record the outputs of a response's refused calls. APIs accept none between a response's calls."""
         refused, self._refused = self._refused, []
         return [
             notice
@@ -263,9 +261,7 @@ class ToolCalls:
         self._reply_due = self._reply_due and not by_model
 
     def detach(self) -> list[Command]:
-        """Detach the running calls when another response starts, which reports the results that exist. Later
-        results come late.
-        """
+        """Detach the running calls as another response starts, which reports what results there are."""
         commands: list[Command] = []
         for call in list(self._calls.values()):
             commands += self._cancel(call)

@@ -89,7 +89,6 @@ class TurnPolicy:
     languages: tuple[LanguageRules, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
     def in_language(self, code: str) -> TurnPolicy:
-        """Return this policy in one of `languages`."""
         rules = next(rules for rules in self.languages if rules.language == code)
         return replace(
             self,

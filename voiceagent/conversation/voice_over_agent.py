@@ -85,9 +85,7 @@ class VoiceOverAgent:
         return self._interrupt(turn, reaction, detection) if reaction.action is Action.CUT else []
 
     def is_backchannel(self, turn: CallerTurn) -> bool:
-        """Return True if the voice so far, in a pause, is a backchannel. A resumed turn never is: it may go
-        on.
-        """
+        """Return True if the voice so far, in a pause, is a backchannel. A resumed turn never is."""
         return not turn.announced and turn.resumes is None and self.meaning(turn) is Meaning.BACKCHANNEL
 
     def meaning(self, turn: CallerTurn) -> Meaning:
@@ -137,7 +135,6 @@ class VoiceOverAgent:
     def _interrupt(
         self, turn: CallerTurn, reaction: Reaction, detection: TurnDetection | None
     ) -> list[Command]:
-        """Announce the turn and cut the response."""
         return self._caller.announce(turn, by_voice=detection is not None) + self._cut_for(turn, reaction)
 
     def _cut_for(self, turn: CallerTurn, reaction: Reaction) -> list[Command]:

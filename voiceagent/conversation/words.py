@@ -41,9 +41,7 @@ MISHEARD_BACKCHANNELS = {
     "en": ("a", "am", "amen", "amend", "an", "and", "em", "ham", "hem", "him", "hum", "i", "i'm", "in", "m",
            "me", "men", "mmm", "my", "the", "them", "then"),
 }  # fmt: skip
-"""Words that recognizers return for an "mm hmm", by language; Moonshine: "him and them", "Amen, then", "I
-am".
-"""
+"""Words recognized for an "mm hmm", by language; Moonshine: "him and them", "Amen, then", "I am"."""
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -52,7 +50,6 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def sentences_of(text: str) -> list[tuple[str, ...]]:
-    """Return the words of each sentence that has any."""
     return [words for part in _SENTENCE_END.split(text.strip()) if (words := words_of(part))]
 
 

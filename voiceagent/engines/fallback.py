@@ -141,9 +141,7 @@ class _FallbackEngine(Generic[_Engine]):
 
 
 class FallbackRecognizer(_FallbackEngine[Recognizer]):
-    """A recognizer whose fallback repeats the whole utterance if `primary` fails or does not answer a flush
-    in time.
-    """
+    """A recognizer whose fallback repeats the whole utterance if `primary` fails or is late for a flush."""
 
     takes_expected = True
     """Each engine gets what is expected, as far as it uses it."""

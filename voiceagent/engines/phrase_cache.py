@@ -62,12 +62,10 @@ class CachedSynthesizer:
 
     @property
     def takes_speed(self) -> bool:
-        """See `Synthesizer`."""
         return takes_speed(self.inner)
 
     @property
     def known_voices(self) -> KnownVoices:
-        """See `Synthesizer`."""
         return known_voices(self.inner)
 
     async def start(self) -> None:

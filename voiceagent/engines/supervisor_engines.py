@@ -208,7 +208,6 @@ class SupervisorLlm:
         """Do nothing: the supervisor closes it."""
 
     def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
-        """Raise the priority of this caller's request at the supervisor."""
         request = asyncio.create_task(self._raise_priority(caller, due_s), name="raise priority")
         self._requests.add(request)
         request.add_done_callback(self._requests.discard)

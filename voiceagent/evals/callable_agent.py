@@ -204,7 +204,6 @@ def _llm_of(config: Config) -> Llm:
 async def _services(
     config: Config, closing: AsyncExitStack, llm: Llm, thread: EngineThread, settings: EvalFile
 ) -> Services:
-    """Return the services of a server in virtual time."""
     metrics = Metrics()
     synthesizer = VirtualSynthesizer(build_synthesizer(config, metrics), thread, settings.times)
     engines = Engines(build_recognizer(config, metrics), llm, synthesizer)

@@ -69,17 +69,14 @@ class ScriptedCaller:
 
     @property
     def is_cut(self) -> bool:
-        """See `Caller`."""
         return not self._left and bool(self._lines)
 
     def over_agent_s(self) -> float | None:
-        """See `Caller`."""
         own_s = self._lines[0].over_agent_s if self._lines else None
         hears_out = not self._lines or not self._has_spoken  # the habit spares the greeting
         return own_s if own_s is not None or hears_out else self._interrupts.after_s()
 
     async def next(self, heard: str) -> Line | None:
-        """See `Caller`."""
         if not self._left:
             return None
         self._left -= 1
@@ -106,15 +103,12 @@ class LlmCaller:
 
     @property
     def is_cut(self) -> bool:
-        """See `Caller`."""
         return not self._left and not self._hangs_up
 
     def over_agent_s(self) -> float | None:
-        """See `Caller`."""
         return self._interrupts.after_s() if len(self._messages) > 1 else None
 
     async def next(self, heard: str) -> Line | None:
-        """See `Caller`."""
         if not self._left or self._hangs_up:
             return None
         self._left -= 1

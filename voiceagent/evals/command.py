@@ -92,9 +92,7 @@ def run_eval(plan: Plan, against: str, outputs: Outputs) -> None:
 
 
 def _raise_stopped(stopped: _Stopped, problems: list[str]) -> NoReturn:
-    """Raise the error that stopped the eval, with the number of calls so far. problems: of files that cannot
-    be written.
-    """
+    """Raise the error that stopped the eval, with the calls so far. problems: of files not written."""
     after = f"after {stopped.results.stopped_after}"
     if isinstance(stopped.error, KeyboardInterrupt):
         raise KeyboardInterrupt("; ".join((f"interrupted {after}", *problems))) from stopped
@@ -277,7 +275,6 @@ def _environment(tree: Path) -> dict[str, str]:
 
 @contextmanager
 def _worktree(root: Path, revision: str) -> Iterator[Path]:
-    """Yield a temporary worktree of a repository at a revision."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         _git(root, "worktree", "add", "--detach", str(tree), revision)

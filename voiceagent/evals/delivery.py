@@ -5,20 +5,64 @@ Runs differ as callers do: in loudness, speed, length of pauses, and where frame
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
+from audio.jitter import Gap, JitterBuffer, MediaPacket
+from audio.opus import OpusDecoder
 from audio.pcm import Samples
-from audio.surroundings import gain, random_noise, samples_of
-from voiceagent.bench.people.conditions import Condition, under
-from voiceagent.bench.people.lossy_line import over_line
-from voiceagent.bench.people.material import Clip
+from audio.resample import resample
+from audio.surroundings import gain, over_telephone, random_noise, samples_of, stretched
+from voiceagent.bench.caller import FRAME_S
+from voiceagent.bench.webrtc_connection import PERFECT, Line
 from voiceagent.bench.webrtc_connection import Line as PacketLine
+from voiceagent.bench.wires import WebRtcWire, frames_of
 from voiceagent.evals.scenario import PAUSE, LineConfig, Persona
 from voiceagent.transports.local_call import FORMAT
+from voiceagent.transports.webrtc.media import CALLER_HZ, FRAME_TICKS, RTP_HZ, sound_of
+
+_SILENCE_S = 0.5
+"""Silence before and after a recording, so that losses at its ends are concealed too."""
+
+
+def over_line(sound: Samples, line: Line, seed: str) -> Samples:
+    """Return a recording [n] at 24 kHz as received over such a line; `seed` decides on the losses."""
+    if line == PERFECT:
+        return sound
+    silence = np.zeros(round(_SILENCE_S * FORMAT.rate_hz), np.int16)
+    wire = WebRtcWire(0.0, line.loss)
+    packets = frames_of(wire, np.concatenate([silence, sound, silence]))
+    heard = np.concatenate(list(_heard(packets, line, Random(seed))))
+    return resample(heard, CALLER_HZ, FORMAT.rate_hz)[len(silence) :][: len(sound)]
+
+
+def _heard(packets: Sequence[bytes], line: Line, random: Random) -> Iterator[Samples]:
+    """Yield the received audio at `CALLER_HZ`; the first packet always arrives, as it starts the clock."""
+    buffer, decoder = JitterBuffer(RTP_HZ), OpusDecoder(CALLER_HZ)
+
+    def decoded(ready: list[MediaPacket | Gap]) -> Iterator[Samples]:
+        return (sound_of(piece, decoder) for piece in ready)
+
+    for now_s, number in _arrivals(len(packets), line, random):
+        while (due_s := buffer.next_due_s()) is not None and due_s <= now_s:
+            yield from decoded(buffer.due(due_s))
+        packet = MediaPacket(number, number * FRAME_TICKS, packets[number], FRAME_TICKS)
+        yield from decoded(buffer.push(packet, now_s))
+    while (due_s := buffer.next_due_s()) is not None:
+        yield from decoded(buffer.due(due_s))
+
+
+def _arrivals(count: int, line: Line, random: Random) -> list[tuple[float, int]]:
+    """Return arrival time and number of the packets that arrive, in order of arrival."""
+    return sorted(
+        (number * FRAME_S + random.uniform(0, line.jitter_s), number)
+        for number in range(count)
+        if random.random() >= line.loss or not number
+    )
+
 
 RATE_HZ = FORMAT.rate_hz
 _USUAL_PAUSE_S, _MAX_PAUSE_S = 1.0, 10.0
@@ -34,6 +78,7 @@ _VOICE_LEVEL = 4_000.0
 _VOICED = 100
 """Smallest sample that is voice rather than the synthesizer's silence."""
 _NOISE_S = 10.0
+_TELEPHONE_HZ = (300.0, 3_400.0)
 _ECHO_DELAY_S = 0.08
 """From the loudspeaker to the microphone and back through the line."""
 _PIECE_GAP_S = 0.05
@@ -74,7 +119,7 @@ class Delivery:
             parts = hesitating(text, self._random)
         for words, pause_s in parts:
             if words:
-                sounds.append(self._at_speed(_voiced(await self._speak(words)), words))
+                sounds.append(self._at_speed(_voiced(await self._speak(words))))
             sounds.append(_silence(pause_s))
         sound = np.concatenate(sounds)
         voiced = np.flatnonzero(np.abs(sound.astype(np.int32)) >= _VOICED)
@@ -83,9 +128,8 @@ class Delivery:
         begin_s, end_s = float(voiced[0]) / RATE_HZ, float(voiced[-1] + 1) / RATE_HZ
         return SpokenLine(self._over_line(self._level(sound), text), begin_s, end_s)
 
-    def _at_speed(self, sound: Samples, words: str) -> Samples:
-        clip = Clip(words, sound, words, "question", len(sound) / RATE_HZ)
-        return under(clip, [Condition("tempo", min(2.0, max(0.5, self._speed)))]).sound
+    def _at_speed(self, sound: Samples) -> Samples:
+        return samples_of(stretched(sound.astype(np.float64), min(2.0, max(0.5, self._speed))))
 
     def _level(self, sound: Samples) -> Samples:
         window = RATE_HZ // 100
@@ -94,12 +138,11 @@ class Delivery:
         return samples_of(sound.astype(np.float64) * (_VOICE_LEVEL * self._gain / max(1.0, float(loudest))))
 
     def _over_line(self, sound: Samples, text: str) -> Samples:
-        clip = Clip(f"{text} {self._gain}", sound, text, "question", len(sound) / RATE_HZ)
         if self._line.kind == "telephone":
-            return under(clip, [Condition("telephone")]).sound
+            return over_telephone(sound.astype(np.float64), RATE_HZ, *_TELEPHONE_HZ)
         if self._line.kind == "loss":
-            padded = replace(clip, sound=np.concatenate([sound, _silence(0.1)]))
-            return over_line(padded, PacketLine(self._line.loss, 0.0)).sound[: len(sound)]
+            padded = np.concatenate([sound, _silence(0.1)])
+            return over_line(padded, PacketLine(self._line.loss, 0.0), f"{text} {self._gain}")[: len(sound)]
         return sound
 
 

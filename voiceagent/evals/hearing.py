@@ -30,7 +30,6 @@ class Hearing:
         await self._thread.run(self._recognizer.start())
 
     async def close(self) -> None:
-        """Close the recognizer."""
         await self._thread.run(self._recognizer.close())
 
     async def words(self, utterances: Sequence[Samples]) -> str:

@@ -50,15 +50,12 @@ class RunStore(CallStore):
         self._folder = folder
 
     def newest(self, limit: int | None = None) -> list[CallRow]:
-        """See `CallStore`."""
         return [self._placed(call) for call in super().newest(limit)]
 
     def found(self, wanted: CallFilter, limit: int, behind: Cursor | None = None) -> list[CallRow]:
-        """See `CallStore`."""
         return [self._placed(call) for call in super().found(wanted, limit, behind)]
 
     def get(self, call_id: str) -> CallRow | None:
-        """See `CallStore`."""
         call = super().get(call_id)
         return None if call is None else self._placed(call)
 
@@ -76,7 +73,6 @@ class KeptRuns:
         self.store.upgrade()
 
     def close(self) -> None:
-        """Close the database."""
         self.store.close()
 
     @asynccontextmanager

@@ -46,7 +46,6 @@ def head(title: str) -> str:
 
 
 def passed_of(runs: Sequence[Run]) -> int:
-    """Return the number of passed runs."""
     return sum(run.passed for run in runs)
 
 

@@ -65,7 +65,6 @@ class CallRecord:
 
     @property
     def agent_text(self) -> str:
-        """All words of the agent."""
         return " ".join(one.text for one in self.said if one.role == "agent")
 
     @property
@@ -109,7 +108,6 @@ class CallRecord:
         return [line for line in self.lines if any(line.begin_s < at_s < line.end_s for at_s in starts)]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
         return {
             "call_id": self.call_id,
             "seconds": round(self.seconds, 3),

@@ -55,7 +55,6 @@ def run_of(
     verdicts: Sequence[Verdict] = (),
     second_verdicts: Sequence[Verdict] = (),
 ) -> Run:
-    """Return the run of a call."""
     waits = tuple(wait_s for _, wait_s in call.waits() if wait_s is not None) if call.spoken else ()
     judged = (tuple(verdicts), tuple(second_verdicts))
     return Run(
@@ -94,7 +93,6 @@ class Results:
         return f"{len(self.runs)} of {self.planned} calls" if self.planned else ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the results as JSON values."""
         return {
             "format": FORMAT,
             "name": self.name,

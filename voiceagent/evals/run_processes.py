@@ -17,12 +17,12 @@ from multiprocessing.connection import Connection, wait
 from threading import Thread
 from typing import NamedTuple
 
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import load
 from voiceagent.evals.callable_agent import callable_agent
 from voiceagent.evals.folder import read_scenarios, read_settings
 from voiceagent.evals.results import Run
 from voiceagent.evals.runs import Plan, not_made, run_once
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.processes.threads import hold_threads
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed, ConfigError

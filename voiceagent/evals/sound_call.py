@@ -80,7 +80,6 @@ class _Ear:
         return not self._open and self.played_until_s <= self._loop.time()
 
     def notify(self, notification: notify.Notification) -> None:
-        """Record a notification."""
         match notification:
             case notify.NotifySpeechStarted(item_id):
                 self._open.add(item_id)
@@ -107,7 +106,6 @@ class _Ear:
                 pass
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Play a frame after those before it."""
         begin_s = max(self._loop.time(), self.played_until_s)
         self.played_until_s = begin_s + len(frame) / RATE_HZ
         self._microphone.play(frame, begin_s - self._began_s)

@@ -20,8 +20,8 @@ from typing import Any, Generic, TypeVar
 from audio.synthesizers import Speech, Synthesizer, known_voices, speak_with, takes_speed
 from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from llmcore.engine import Delta, Llm, Request
-from voiceagent.bench.people.virtual_time import frozen
 from voiceagent.evals.scenario import Times
+from voiceagent.evals.virtual_time import frozen
 
 T = TypeVar("T")
 Delay = Callable[[int, float], float]
@@ -117,15 +117,12 @@ class VirtualLlm:
         self._times = times
 
     async def start(self) -> None:
-        """Start the engine."""
         await self._thread.run(self._inner.start())
 
     async def close(self) -> None:
-        """Close the engine."""
         await self._thread.run(self._inner.close())
 
     def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Yield the answer."""
         return self._thread.stream(self._inner.generate(request), self._delay)
 
     async def prefill(self, request: Request) -> Any:
@@ -148,25 +145,20 @@ class VirtualSynthesizer:
 
     @property
     def takes_speed(self) -> bool:
-        """As the synthesizer does."""
         return takes_speed(self._inner)
 
     @property
     def known_voices(self) -> KnownVoices:
-        """As the synthesizer has them."""
         return known_voices(self._inner)
 
     async def start(self) -> None:
-        """Start the engine."""
         await self._thread.run(self._inner.start())
         self.rate_hz = self._inner.rate_hz
 
     async def close(self) -> None:
-        """Close the engine."""
         await self._thread.run(self._inner.close())
 
     def speak(self, text: str, settings: VoiceSettings = USUAL_SETTINGS) -> AsyncGenerator[Speech, None]:
-        """Yield the audio of a text."""
         return self._thread.stream(speak_with(self._inner, text, settings), self._delay)
 
     def _delay(self, index: int, measured_s: float) -> float:

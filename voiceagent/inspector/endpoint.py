@@ -230,9 +230,7 @@ class Inspector:
 
 
 def _sizes(call: CallRow) -> dict[str, int]:
-    """Return the sizes in bytes of a call's files by name; {} for a running call without files yet. Raises
-    PlaceError.
-    """
+    """Return the bytes of a call's files by name; {} for a call without files yet. Raises PlaceError."""
     try:
         return sizes_at(call.place)
     except PlaceError:

@@ -98,9 +98,7 @@ def _flag(parameters: Mapping[str, str], name: str) -> bool:
 
 
 def _parameter_value(text: str | None) -> str | None:
-    """Return the value with a leading plus restored: a URL decodes it to a space unless it is
-    written as %2B.
-    """
+    """Return the value with a leading plus restored: URLs decode it to a space unless written as %2B."""
     return text if text is None else _NUMBER.sub("+", text)
 
 

@@ -97,9 +97,7 @@ class Follower:
         """True once the log is complete or deleted."""
 
     def more(self) -> bytes:
-        """Return the changes since the last call as JSON; empty if there are none. Raises LogError,
-        PlaceError, StoreError.
-        """
+        """Return the changes since the last call as JSON, if any. Raises LogError, PlaceError, StoreError."""
         data = self._more()
         if not data:
             return b""
@@ -133,9 +131,7 @@ def _feed(timeline: Timeline, lines: Iterator[bytes], yield_gil: Callable[[], No
 
 
 def _changes_json(call: CallRow, timeline: Timeline) -> bytes:
-    """Return the timeline's changes as JSON. Encodes item by item: encoding an hour at once holds the GIL too
-    long.
-    """
+    """Return the timeline's changes as JSON. Item by item: an hour at once would hold the GIL too long."""
     changes, yield_gil = timeline.changes(), GilYield()
     changed = {"call": {**shown(call), **(changes.pop("call") or {})}}
     pieces = [_json(changed).removesuffix("}")]

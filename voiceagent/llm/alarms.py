@@ -81,7 +81,6 @@ class LlmAlarms:
             self._waiting_since_s = now_s
 
     def alarms(self, now_s: float) -> tuple[Alarm, ...]:
-        """Return the current alarms."""
         for window in (self._responses, self._loads, self._gaps):
             while window and window[0][0] < now_s - WINDOW_S:
                 window.popleft()
@@ -114,9 +113,7 @@ class LlmAlarms:
         return Alarm("ttft_p99", p99, MAX_P99_S, text) if p99 > MAX_P99_S else None
 
     def _step_spread(self) -> Alarm | None:
-        """Return an alarm if step times vary much: a long prompt or too large a batch delays the other
-        replies.
-        """
+        """Return an alarm if step times vary much: a long prompt or large batch delays other replies."""
         if len(self._gaps) < MIN_GAPS:
             return None
         gaps = [gap_s for _, gap_s in self._gaps]

@@ -33,9 +33,7 @@ SAMPLE_S = 1.0
 LOAD_RATIO = 1.5
 """Ratio to an idle engine's time to first token above which the excess counts as load."""
 RETRY_AFTER_S = 10.0
-"""Time after which a caller refused at the highest shedding level may retry: the level has then fallen by
-about one.
-"""
+"""Time after which a caller refused at the highest level may retry: the level is then about one lower."""
 
 
 class LlmMonitor:
@@ -57,7 +55,6 @@ class LlmMonitor:
         self.shedder = LoadShedder()
 
     def wrap_metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
-        """Wrap and register the engine of the table `name`."""
         model = str(table.options.get("model", ""))
         alarms = LlmAlarms()
         metered = MeteredLlm(engine, partial(self._on_request_done, table.engine, model, alarms), self._clock)
@@ -68,9 +65,7 @@ class LlmMonitor:
     def wrap_speculating(
         self, name: str, table: EngineConfig, engine: SupportsSpeculation, limits: SpeculationLimits
     ) -> SpeculatingLlm:
-        """Wrap and register the engine of the table `name`, whose draft takes part in responses within the
-        limits.
-        """
+        """Wrap and register the engine of the table `name`, whose draft takes part within the limits."""
         model = str(table.options.get("model", ""))
         count = partial(self.metrics.speculation_decided, table.engine, model)
         speculating = SpeculatingLlm(engine, Speculation(limits), count, self._clock)
@@ -95,7 +90,6 @@ class LlmMonitor:
         return {name: lines for name, lines in found.items() if lines}
 
     def register_replicas(self, name: str, llm: ReplicatedLlm) -> None:
-        """Register the replicas of the table `name`."""
         self._replicated[name] = llm
         self.metrics.add_replicas(name, llm)
 
@@ -137,9 +131,7 @@ class LlmMonitor:
         return f"off: {why_off}" if why_off else "on"
 
     def refusal(self, calls: int) -> Refusal | None:
-        """Return a refusal, and count it, if a new call while `calls` others are open could not be served in
-        time.
-        """
+        """Return a refusal, and count it, if a new call beside `calls` others could not be served in time."""
         refusal = self.outlook(calls)
         if refusal is not None:
             self.metrics.call_refused(refusal)

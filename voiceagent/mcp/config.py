@@ -1,10 +1,11 @@
-"""Configuration tables of MCP servers.
+"""Configuration tables of MCP servers, and the target of a connection that they or a client name.
 
 Class variables are not keys of the file: they protect a process from a server that misbehaves.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
@@ -12,6 +13,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from voiceagent.conversation.mcp import McpError
+from voiceagent.mcp.policies.reach import Reach
 from voiceagent.validation.section import Duration, Section
 
 
@@ -102,3 +105,29 @@ class McpConfig(Section):
     """Largest response of a server. A larger one fails."""
     max_result_characters: ClassVar[int] = 8_000
     """Longest tool result. A longer one is truncated, with a note for the model."""
+
+
+class McpFailed(Exception):
+    """A request to a server failed; the text gives the model the reason."""
+
+    def __init__(self, error: McpError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+TOO_SLOW = McpError("http_error", "it does not answer in time", 504)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An MCP server: a URL with headers, or a program. Calls with equal targets share a connection.
+
+    reach: allowed addresses of the URL; None for a configured server.
+    """
+
+    url: str = ""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    reach: Reach | None = None

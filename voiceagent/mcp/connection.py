@@ -27,10 +27,9 @@ from pydantic import ValidationError
 
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 from voiceagent.conversation.mcp import ListedTool, McpError
-from voiceagent.mcp.config import McpConfig
+from voiceagent.mcp.config import TOO_SLOW, McpConfig, McpFailed, Target
 from voiceagent.mcp.http import SESSION_LOST, UNREACHABLE, http_client
 from voiceagent.mcp.policies.results import TooMuch, as_text, check_listed, cut
-from voiceagent.mcp.target import TOO_SLOW, McpFailed, Target
 from voiceagent.telemetry.log import Personal
 
 log = structlog.get_logger()
@@ -194,9 +193,7 @@ class Connection:
         return await asyncio.shield(self._ready)
 
     async def _run(self, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
-        """Own the connection in one task, as the SDK's contexts must be closed in the task that opened
-        them.
-        """
+        """Own the connection in one task, as the SDK's contexts must close in the task that opened them."""
         try:
             async with AsyncExitStack() as stack:
                 async with PauseTolerantTimeout(self._config.connect_s):

@@ -19,9 +19,7 @@ SESSION = "mcp-session-id"
 UNREACHABLE = -32_090
 """Code of our own errors, in the range that JSON-RPC leaves to implementations."""
 SESSION_LOST = "Session terminated"
-"""The SDK's message for a session that the server does not know any more, except from servers that give a
-reason.
-"""
+"""The SDK's message for a session that the server does not know any more, unless it gives a reason."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -63,9 +61,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
     async def _with_checked_address(self, request: httpx2.Request) -> httpx2.Request:
-        """Return the request to the checked address itself, as another DNS lookup may return a
-        different one.
-        """
+        """Return the request to the checked address itself, as another DNS lookup may return another."""
         url = request.url
         if self._reach is None:
             return request

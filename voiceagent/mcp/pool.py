@@ -23,11 +23,10 @@ from voiceagent.conversation.mcp import (
     ToolFilter,
     offered_tools,
 )
-from voiceagent.mcp.config import McpConfig, McpServerConfig
+from voiceagent.mcp.config import McpConfig, McpFailed, McpServerConfig, Target
 from voiceagent.mcp.policies.reach import NotAllowed, Reach
 from voiceagent.mcp.policies.results import TooMuch, check_size, with_arguments, without_arguments
 from voiceagent.mcp.shared_connections import Connect, SharedConnections
-from voiceagent.mcp.target import McpFailed, Target
 from voiceagent.validation.errors import ConfigError, config_error
 from voiceagent.validation.references import import_object
 
@@ -82,7 +81,6 @@ class McpPool:
         self._maintenance = asyncio.create_task(self._maintain(), name="MCP servers")
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._maintenance is not None:
             self._maintenance.cancel()
         if self._connections is not None:

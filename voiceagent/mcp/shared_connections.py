@@ -12,9 +12,8 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from voiceagent.conversation.mcp import ListedTool, McpError
-from voiceagent.mcp.config import McpConfig
+from voiceagent.mcp.config import TOO_SLOW, McpConfig, McpFailed, Target
 from voiceagent.mcp.policies.results import TooMuch
-from voiceagent.mcp.target import TOO_SLOW, McpFailed, Target
 
 Answer = TypeVar("Answer")
 REFRESH_INTERVAL_S = 5.0
@@ -76,7 +75,6 @@ class SharedConnections:
         self._closing_tasks: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
-        """Close all connections."""
         shared, self._shared = list(self._shared.values()), {}
         for one in shared:
             if one.refresh_timer is not None:

@@ -49,9 +49,7 @@ _BEFORE_READY = (_State.STARTING, _State.WAITING)
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """State of the process. reason: why it is not ready. due_s: deadline of a start, or time of the next
-    start.
-    """
+    """State of the process. reason: why it is not ready. due_s: deadline of a start, or time of the next."""
 
     state: _State
     reason: str = ""

@@ -49,9 +49,7 @@ class HostedEngine:
 
 
 class EngineHost:
-    """Serves streams from `workers` processes of one engine. Each stream goes to the available process with
-    the fewest streams.
-    """
+    """Serves streams from `workers` processes of one engine. Each stream goes to the least busy one."""
 
     def __init__(
         self, hosted: HostedEngine, workers: int = 1, supervision: Supervision = _SUPERVISION
@@ -88,9 +86,7 @@ class EngineHost:
         return [child.process_id for child in self._children if child.process_id is not None]
 
     async def start(self) -> None:
-        """Start the processes and wait until all are ready. Raises the engine's error after ending
-        them all.
-        """
+        """Start the processes and wait until all are ready. Raises an engine's error after ending all."""
         try:
             await asyncio.gather(*(child.start() for child in self._children))
         except BaseException as failure:

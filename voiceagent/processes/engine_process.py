@@ -45,9 +45,7 @@ class EngineStream(Protocol):
     """One stream of an engine, such as an utterance. After an exception only `close` is called."""
 
     def push(self, item: Any, emit: Emit) -> Iterator[None] | None:
-        """Process the next item. If it returns an iterator, its steps are the work; other streams take turns
-        between them.
-        """
+        """Process the next item. If it returns an iterator, other streams take turns between its steps."""
 
     def finish(self, emit: Emit) -> None:
         """Emit the remaining values, as there are no more items."""
@@ -223,7 +221,6 @@ class EngineProcess:
                     stream.abandoned = True
 
     def _build(self, task: EngineTask) -> None:
-        """Import and construct the engine."""
         self._error = task.error
         module, _, name = task.engine.partition(":")
         try:

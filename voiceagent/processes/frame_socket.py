@@ -1,6 +1,4 @@
-"""Socket between two processes, used in an event loop: complete messages in, frames out, batched in one
-write.
-"""
+"""Socket between two processes, used in an event loop: messages in, frames out, batched in one write."""
 
 from __future__ import annotations
 

@@ -43,9 +43,7 @@ class Failed(NamedTuple):
 
 
 class Ping(NamedTuple):
-    """Heartbeat request, in either direction. It is answered by the thread that does the work, so that a hang
-    shows.
-    """
+    """Heartbeat request, in either direction. The working thread answers it, so that a hang shows."""
 
 
 class Pong(NamedTuple):

@@ -71,9 +71,7 @@ class Rounds:
             self._timer = None
 
     def call_later(self, after_s: float, call: Call) -> InRound | asyncio.TimerHandle:
-        """Make the call in the first tick due after that time; if there are no ticks, at exactly
-        that time.
-        """
+        """Make the call in the first tick due after that time; without ticks at exactly that time."""
         loop = asyncio.get_running_loop()
         if not self.running:
             return loop.call_later(after_s, call)

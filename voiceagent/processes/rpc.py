@@ -66,7 +66,6 @@ class RpcConnection:
 
     @property
     def open_streams(self) -> int:
-        """Number of open streams."""
         return len(self._streams)
 
     @property
@@ -166,7 +165,6 @@ class RpcConnection:
             self._socket.write(frame, soon=not patient)
 
     async def _serve(self, stream: Stream, opened: Open) -> None:
-        """Serve one stream to its end."""
         last: End | Broken = End(stream.number)
         try:
             service = self._services[opened.service]

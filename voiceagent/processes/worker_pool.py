@@ -130,9 +130,7 @@ class Worker:
 
     @contextmanager
     def inherited(self) -> Iterator[Sequence[int]]:
-        """Create a new socket for each process, as the previous one may have been interrupted within a
-        message.
-        """
+        """Create a new socket for each process, as the former may have been cut within a message."""
         # connections that a dead worker did not accept go to another one
         self._unaccepted = self.reclaim()
         self._close()
@@ -188,7 +186,6 @@ class WorkerPool:
 
     @property
     def restarts(self) -> int:
-        """Number of restarts of workers."""
         return sum(worker.child.restarts for worker in self._workers)
 
     async def run(self) -> None:
@@ -319,9 +316,7 @@ class WorkerPool:
             self.complete.set()
 
     def _check_accepted(self, number: int, handed_over: int) -> None:
-        """Check if a worker has accepted its first `handed_over` connections; otherwise pass the rest to
-        others.
-        """
+        """Check if a worker has accepted its first `handed_over` connections; if not, pass the rest on."""
         worker = self._workers[number]
         if worker.has_accepted(handed_over):
             return

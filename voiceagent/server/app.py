@@ -58,9 +58,7 @@ log = structlog.get_logger()
 
 
 class Server:
-    """The server in one process; its own `WholeServer`. Raises ConfigError if the configuration is
-    unusable.
-    """
+    """The server in one process; its own `WholeServer`. Raises ConfigError for one that is unusable."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -148,12 +146,10 @@ class Server:
         return self._llm_monitor.shedder
 
     def refusal(self, calls: int, answered: int | None) -> Refusal | None:
-        """See `WholeServer`."""
         late = self._load.refusal(calls)
         return late if late is not None or answered is None else self._llm_monitor.refusal(answered)
 
     async def load(self) -> dict[str, Any]:
-        """See `WholeServer`."""
         return self._load_now()
 
     def _load_now(self) -> dict[str, Any]:
@@ -162,7 +158,6 @@ class Server:
         return load_report(self._calls.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
 
     async def health(self) -> dict[str, Any]:
-        """See `WholeServer`."""
         calls, problems = len(self._calls), self._health.problems()
         return health(self._config, self._calls.state, calls, self._llm_monitor, problems, self._loop)
 
@@ -179,11 +174,9 @@ class Server:
         return list(self._metrics.registry.collect())
 
     async def triage(self) -> TriageResult:
-        """See `WholeServer`."""
         return await self._triage.judge()
 
     async def metrics_page(self) -> bytes:
-        """See `WholeServer`."""
         return render(self._metrics.registry)
 
     async def share_secret(self, secret: ClientSecret) -> None:

@@ -100,7 +100,6 @@ class ProgressReporter:
         report(self._progress)
 
     def on_event(self, event: CallEvent) -> None:
-        """See `CallSubscriber`."""
         if isinstance(event, EventHandled):
             self._update(progress_after(self._progress, event.event, event.commands))
         elif isinstance(event, AudioStarted):

@@ -1,6 +1,4 @@
-"""Call worker: a server for the connections that the supervisor passes to it, using the
-supervisor's engines.
-"""
+"""Call worker: serves connections that the supervisor passes to it, by the supervisor's engines."""
 
 from __future__ import annotations
 
@@ -54,9 +52,7 @@ RETRY_S = 0.1
 
 
 class WorkerTask(NamedTuple):
-    """Configuration and number of a worker. own: stages for which it has its own engine; the supervisor has
-    the others.
-    """
+    """Configuration and number of a worker. own: stages with engines of its own."""
 
     config: Config
     number: int
@@ -64,9 +60,7 @@ class WorkerTask(NamedTuple):
 
 
 class CallWorker:
-    """A process that serves a part of the calls. connections: socket over which they come from the
-    supervisor.
-    """
+    """A process that serves a part of the calls. connections: the socket over which they come."""
 
     def __init__(
         self,

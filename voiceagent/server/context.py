@@ -20,9 +20,7 @@ from voiceagent.validation.references import import_object
 
 
 def build_context(config: Config, mcp: McpPool, metrics: Metrics) -> ContextSources | None:
-    """Return the sources queried for each turn, not started, or None without [context]. Raises
-    ConfigError.
-    """
+    """Return the sources queried for each turn, not started, None without [context]. Raises ConfigError."""
     table = config.context
     if table is None:
         return None

@@ -32,9 +32,7 @@ def raise_limit() -> None:
 
 
 def nearly_out() -> bool:
-    """Return True if hardly a descriptor is free. A new descriptor is the lowest free number, so about as
-    many are in use.
-    """
+    """Return True if hardly a descriptor is free: a new one is the lowest free number."""
     try:
         lowest = os.dup(0)
     except OSError:

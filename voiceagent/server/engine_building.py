@@ -19,9 +19,9 @@ from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.fallback import FailureReason, FallbackRecognizer, FallbackSynthesizer
+from voiceagent.engines.languages import SynthesizerByLanguage
 from voiceagent.engines.phrase_cache import DISK_BYTES, MEMORY_BYTES, CachedSynthesizer, CacheResult
 from voiceagent.engines.phrase_files import PhraseFiles, phrases_folder
-from voiceagent.engines.synthesizer_by_language import SynthesizerByLanguage
 from voiceagent.engines.timeouts import FALLBACK_SHARE
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
@@ -73,9 +73,7 @@ def build_recognizer_alone(config: Config) -> Recognizer:
 
 
 def build_synthesizer(config: Config, metrics: Metrics) -> Synthesizer:
-    """Return the configured synthesizer, with its fallback. Raises ConfigError. metrics: see
-    `build_recognizer`.
-    """
+    """Return the synthesizer and its fallback. Raises ConfigError. metrics: see `build_recognizer`."""
     tables = config.synthesizer, config.synthesizer_fallback
     usual = cast("Synthesizer", _with_fallback(config, metrics, "synthesizer", *tables, FallbackSynthesizer))
     others = {

@@ -69,7 +69,6 @@ class Http(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture no signals."""
         yield
 
     async def take(self, connection: socket.socket) -> asyncio.BaseTransport:

@@ -22,8 +22,7 @@ log = structlog.get_logger()
 REPORT_S = 0.5
 """Interval at which a process reports its lag and CPU use to the others."""
 _NEWEST = 0.2
-"""Weight of the newest report in the mean: a single second, in which all calls may be answered, says little.
-"""
+"""Weight of the newest report in the mean: one second, in which all calls may be answered, says little."""
 
 
 class ProcessLoad:
@@ -55,9 +54,7 @@ class ProcessLoad:
             self._slots.report(self._monitor.lag_s, self._busy, self._transcribing())
 
     def refusal(self, calls: int) -> Refusal | None:
-        """Return a refusal, and log it, if one more call in addition to `calls` others would be
-        served late.
-        """
+        """Return a refusal, and log it, if one more call beside `calls` others would be late."""
         refusal = lag_refusal(min(self._monitor.lag_s, self._slots.lag_s), self._max_lag_s, calls)
         if refusal is not None:
             log.warning("call_refused", reason=refusal.reason)

@@ -112,13 +112,11 @@ class Routes:
         self.live = self._live_sessions()
 
     def _live_sessions(self) -> LiveSessions:
-        """Return the sessions of the Live API."""
         options = LiveOptions(self._config.agent.filler, keeps_calls=self.kept is not None)
         opened = self.calls.open, self.calls.open_unstored
         return LiveSessions(*opened, self._admission, options, self._config.limits)
 
     def _webrtc_endpoint(self) -> WebRtcEndpoint:
-        """Return the endpoint of WebRTC calls."""
         return WebRtcEndpoint(
             self.calls.open,
             self.calls.open_transcription,
@@ -129,7 +127,6 @@ class Routes:
         )
 
     def _new_dialer(self) -> Dialer | None:
-        """Return the dialer of outbound calls, None if none are allowed."""
         config = self._config
         rules = DialRules(self.calls.check, self._agents.check_name, config.limits.max_call_s)
         where = os.environ, config.source, self._gateway_url
@@ -188,7 +185,6 @@ class Routes:
         )
 
     def _live_routes(self) -> list[BaseRoute]:
-        """Return the routes of the Live API."""
         shared = self.calls.check, self._admission, self._limits
         websocket = LiveEndpoint(self.live, *shared, self.sidebands)
         webrtc = LiveWebRtcEndpoint(self.live, self._webrtc_calls, *shared)

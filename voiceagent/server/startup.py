@@ -124,9 +124,7 @@ def _with_prompt(config: Config, services: Services, mcp: McpPool) -> Services:
 
 
 async def _warm_up(services: Services, engines_work: bool) -> dict[str, float]:
-    """Return the latencies of the warm-up turn. Raises WarmUpError, SynthesizerError, unless
-    `engines_work`.
-    """
+    """Return the warm-up turn's latencies. Raises WarmUpError, SynthesizerError, unless `engines_work`."""
     if not engines_work:
         return await warm_up(services)
     try:

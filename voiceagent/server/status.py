@@ -17,7 +17,7 @@ from voiceagent.llm.alarms import Alarm
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.telemetry.event_loop import LATE_S, LoopMonitor
 from voiceagent.telemetry.totals import Page
-from voiceagent.triage.history import EVERY_S, History, reading
+from voiceagent.triage.expressions import EVERY_S, History, reading
 from voiceagent.triage.rules import Finding, judge
 
 MAX_LATE = 5
@@ -42,9 +42,7 @@ def health(
     problems: Mapping[str, str],
     loop: LoopMonitor,
 ) -> dict[str, Any]:
-    """Return the body of `GET /health`. problems: problems by component. loop: of the process that
-    answers.
-    """
+    """Return the body of `GET /health`. problems: by component. loop: of the process that answers."""
     alarms = monitor.alarms() | ({"loop": [_loop_late(loop.late)]} if loop.late > MAX_LATE else {})
     return {
         "status": "degraded" if state == "ready" and problems else state,

@@ -1,6 +1,4 @@
-"""Routes about the server itself: health and load for load balancers; metrics, gateways and triage for its
-owners.
-"""
+"""Routes about the server itself: health and load for balancers; metrics, gateways, triage for owners."""
 
 from __future__ import annotations
 
@@ -45,7 +43,6 @@ class StatusRoutes:
         self._reports = gateways
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
         return [
             Route("/health", self._health),
             Route("/load", self._load),

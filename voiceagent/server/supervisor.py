@@ -39,9 +39,7 @@ END_S = 5.0
 
 
 class Supervisor:
-    """Starts and ends the components of a server in many processes, in order. Raises ConfigError if the
-    configuration is unusable.
-    """
+    """Starts and ends the components of a server in many processes, in order. Raises ConfigError."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

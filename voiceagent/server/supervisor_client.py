@@ -56,7 +56,6 @@ class SupervisorClient:
                     self.shedder.level, self._refusal = status
 
     def refusal(self, calls: int, answered: int | None) -> Refusal | None:
-        """See `WholeServer`."""
         # this process's own lag first, which needs no request
         if late := self._load.refusal(calls):
             return late
@@ -75,17 +74,14 @@ class SupervisorClient:
         return health
 
     async def load(self) -> dict[str, Any]:
-        """See `WholeServer`."""
         load: dict[str, Any] = await self._connection.ask("load")
         return load
 
     async def metrics_page(self) -> bytes:
-        """See `WholeServer`."""
         page: bytes = await self._connection.ask("metrics_page")
         return page
 
     async def triage(self) -> TriageResult:
-        """See `WholeServer`."""
         judged: TriageResult = await self._connection.ask("triage")
         return judged
 
@@ -117,23 +113,19 @@ class SupervisorClient:
         return True
 
     async def share_secret(self, secret: ClientSecret) -> None:
-        """See `WholeServer`."""
         await self._connection.ask("share_secret", secret)
 
     async def sideband(
         self, asked: CallAsked, messages: AsyncIterator[FromClient]
     ) -> AsyncGenerator[Relayed, None]:
-        """See `WholeServer`."""
         async with aclosing(self._connection.stream("sideband", asked, messages)) as values:
             async for value in values:
                 yield value
 
     async def phone_stream(self, name: str, messages: AsyncIterator[FromClient]) -> AsyncGenerator[Any, None]:
-        """See `WholeServer`."""
         async with aclosing(self._connection.stream("phone_stream", name, messages)) as values:
             async for value in values:
                 yield value
 
     async def hang_up(self, asked: CallAsked) -> bool:
-        """See `WholeServer`."""
         return bool(await self._connection.ask("hang_up", asked))

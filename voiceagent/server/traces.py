@@ -28,9 +28,7 @@ UPSTREAM = "upstream"
 
 
 def new_exporter(config: Config, metrics: Metrics) -> Exporter | None:
-    """Return the exporter of traces and metrics, not started, or None if not configured. Raises
-    ConfigError.
-    """
+    """Return the exporter of traces and metrics, not started, None if not configured. Raises ConfigError."""
     if not config.otlp.endpoint:
         return None
     try:

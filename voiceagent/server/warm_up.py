@@ -1,6 +1,4 @@
-"""Warm-up: one turn through every stage before the first caller. It loads what loads lazily, and shows that
-everything works.
-"""
+"""Warm-up: one turn through every stage before the first caller. It loads what loads lazily."""
 
 from __future__ import annotations
 

@@ -130,7 +130,6 @@ class Workers:
         )
 
     def _pool(self, tasks: list[WorkerTask]) -> WorkerPool:
-        """Return the pool of workers, with their balancing."""
         program = WorkerProgram(
             "voiceagent.server.call_worker:main",
             tasks,
@@ -163,7 +162,6 @@ class Workers:
         self._counts.close()
 
     def _services(self) -> dict[str, Service]:
-        """Return the services for workers."""
         return {
             **engine_services(self._engines, self._config.agent.language),
             "synthesizer_facts": single_answer(self._answer_synthesizer),
@@ -215,11 +213,9 @@ class Workers:
         return self._llm_monitor.shedder
 
     def refusal(self, calls: int, answered: int | None) -> Refusal | None:
-        """See `WholeServer`."""
         return None if answered is None else self._llm_monitor.refusal(answered)
 
     async def health(self) -> dict[str, Any]:
-        """See `WholeServer`."""
         problems = self.health_monitor.problems()
         for of_worker in (await self.pool.ask("problems", wait_s=PROBLEMS_S)).values():
             problems |= {part: problem for part, problem in of_worker.items() if problem}
@@ -231,7 +227,6 @@ class Workers:
         return body | {"workers": self.pool.ready}
 
     async def load(self) -> dict[str, Any]:
-        """See `WholeServer`."""
         return self.load_now()
 
     def load_now(self) -> dict[str, Any]:
@@ -253,7 +248,6 @@ class Workers:
         return list((await self._total()).collect())
 
     async def triage(self) -> TriageResult:
-        """See `WholeServer`."""
         return await self.judging.judge()
 
     async def share_secret(self, secret: ClientSecret) -> None:
@@ -280,9 +274,7 @@ class Workers:
     async def _relay(
         self, has: str, service: str, asked: Any, messages: AsyncIterator[FromClient], wait_s: float
     ) -> AsyncGenerator[Any, None]:
-        """Relay a stream of this service to the worker whose service `has` returns True. Empty if there is
-        none.
-        """
+        """Relay a stream of this service to the worker whose service `has` is True. Empty without one."""
         having = await self.pool.find(has, asked, wait_s)
         if having is None:
             return

@@ -35,9 +35,7 @@ class ToolFailed(Exception):
 
 
 TransferFailure = Literal["busy", "declined", "no_answer", "voicemail", "failed"]
-"""Reason why a colleague was not connected to the caller. declined: hung up while briefed. voicemail: a
-machine answered.
-"""
+"""Reason why a colleague was not connected. declined: hung up while briefed. voicemail: a machine."""
 
 
 class TransferFailed(ToolFailed):
@@ -80,9 +78,7 @@ class Pressed(Enum):
 
 
 AnsweredBy = Literal["person", "voicemail", "screener", "menu", "fax"]
-"""The kind of answer to an outbound call. screener: asks for name and reason, for a person. menu: asks for
-keys or words.
-"""
+"""Kind of answer to an outbound call. screener: asks for name and reason. menu: asks for keys or words."""
 
 
 GREETING_SILENCE_S = 0.6
@@ -198,9 +194,7 @@ class AgentSession(Protocol):
 
 
 class AgentCode(Protocol):
-    """Interface of the agent's code in one call. Methods must neither wait nor raise, except
-    `find_context`.
-    """
+    """The agent's code in one call. Methods must neither wait nor raise, except `find_context`."""
 
     @property
     def greeting(self) -> str:

@@ -1,6 +1,4 @@
-"""Plays backchannels of the agent: outside of responses, at a time in the caller's pause, and so that they
-can stop at once.
-"""
+"""Plays backchannels of the agent: in the caller's pause, so that they can stop at once."""
 
 from __future__ import annotations
 

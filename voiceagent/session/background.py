@@ -260,7 +260,6 @@ class TypingSound:
             self.close()
 
     def close(self) -> None:
-        """Stop the sound."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

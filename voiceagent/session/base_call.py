@@ -166,7 +166,6 @@ class BaseCall(ABC):
         return self.background.start(name, volume)
 
     def stop_sound(self, number: int) -> None:
-        """Stop a sound."""
         self.background.stop(number)
 
     @property
@@ -329,9 +328,7 @@ class BaseCall(ABC):
             self._monitor.fault("the end of the call", fault)
 
     def _end(self, hung_up: str, end_code: CallEndCode) -> None:
-        """Mark the call as ended. hung_up: the reason if the agent ended it, or a request with its id. The
-        first code counts.
-        """
+        """Mark the call as ended. hung_up: why the agent or a request ended it. The first code counts."""
         self._hung_up = self._hung_up or hung_up
         self._end_code = self._end_code or end_code
         self._ended.set()

@@ -98,9 +98,7 @@ class Call(ControlledCall, Protocol):
         """
 
     def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
-        """Set the call's metadata, its line's capabilities and the provider's call id. Call before
-        `begin`.
-        """
+        """Set the call's metadata, its line's capabilities, the provider's call id. Call before `begin`."""
 
     def use_line(self, line: Line | None) -> None:
         """Set the capabilities of a line without metadata. Call before `begin`."""

@@ -62,7 +62,6 @@ class CallClients:
 
     @property
     def only_speech(self) -> bool:
-        """See `Client`."""
         return not plays_sounds(self.own)
 
     def __len__(self) -> int:
@@ -72,9 +71,7 @@ class CallClients:
     # ---- sidebands
 
     def attach(self, client: SidebandClient, settings: CallSettings) -> int:
-        """Notify a sideband from now on, beginning with the settings and the responses in progress. Return
-        its number.
-        """
+        """Notify a sideband from now on, first of settings and responses in progress. Return its number."""
         client.notify(notify.NotifySettings(settings, created=True))
         for so_far in self._responses.values():
             for notification in so_far:
@@ -122,19 +119,16 @@ class CallClients:
             self._sound_changed("stopped", None)
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """See `Client`."""
         self.own.play(response_id, frame)
         if response_id not in ("", self._playing):
             self._sound_changed("started", response_id)
 
     def clear(self) -> None:
-        """See `Client`."""
         self.own.clear()
         if self._playing is not None:
             self._sound_changed("cleared", None)
 
     def report(self, turn: TurnReport) -> None:
-        """See `Client`."""
         self.own.report(turn)
         for number, client in list(self._sidebands.items()):
             with self._kept_apart(number, client):

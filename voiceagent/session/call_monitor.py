@@ -55,7 +55,6 @@ class CallMonitor:
             self._arm(now_s)
 
     def cancel_timeout(self, owner: str, stage: str) -> None:
-        """Cancel the timeout of a stage."""
         self._deadlines.cancel(owner, stage)
 
     def log_timeout(self, stage: str, owner: str) -> None:

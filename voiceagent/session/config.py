@@ -11,9 +11,7 @@ from voiceagent.validation.section import Section
 
 
 class ContextSourceConfig(Section):
-    """`[[context.sources]]`: a source of context for each turn: a function, or a resource of an MCP
-    server.
-    """
+    """`[[context.sources]]`: context for each turn: a function, or a resource of an MCP server."""
 
     name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     """Name of the source in logs and metrics."""

@@ -55,9 +55,7 @@ class ContextSources:
             self._vectors.close()
 
     async def find(self, words: str, own: Mapping[str, Source]) -> list[Passage]:
-        """Return what these sources, and a call's own, find for the words in time. A source that fails
-        finds nothing.
-        """
+        """Return what these and a call's own sources find for the words in time; a failed one nothing."""
         asked = {**self.sources, **own}
         answers = await asyncio.gather(*(self._ask(name, source, words) for name, source in asked.items()))
         texts = list(dict.fromkeys(text for answer in answers for text in answer))
@@ -105,9 +103,7 @@ def _texts(found: str | Sequence[str]) -> list[str]:
 
 
 class TurnContext:
-    """The context of one call's newest turn. own: sources of this call only. arrived: called when the
-    passages change.
-    """
+    """Context of one call's newest turn. own: this call's sources. arrived: called when passages change."""
 
     def __init__(
         self, sources: ContextSources, own: Mapping[str, Source], arrived: Callable[[], None]

@@ -148,9 +148,7 @@ class EchoControl:
         return echo
 
     def cancel(self, echo: Echo, received_s: float, since: Since) -> Samples | None:
-        """Cancel this echo from now on. Return the newest audio cleaned, [n] at 16 kHz; None without a
-        canceller.
-        """
+        """Cancel this echo from now on. Return the newest audio cleaned, [n] at 16 kHz, or None."""
         try:
             canceller = EchoCanceller(True, self._suppresses_noise, echo.delay_s)
         except EchoError as error:

@@ -22,7 +22,6 @@ from voiceagent.session.background import Background, TypingSound
 from voiceagent.session.call import Client, plays_sounds
 from voiceagent.session.call_monitor import CallMonitor, EndCall
 from voiceagent.session.deadlines import Awaited
-from voiceagent.session.frame_output import FrameOutput
 from voiceagent.session.listening import Listener
 from voiceagent.session.llm_work import LlmWork
 from voiceagent.session.mcp import McpInCall
@@ -30,7 +29,7 @@ from voiceagent.session.publishing import CallPublisher
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.set_phrases import SetPhrase
-from voiceagent.session.speaking import Speaker
+from voiceagent.session.speaking import FrameOutput, Speaker
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.turn_stamps import TurnStamps

@@ -44,9 +44,7 @@ PATIENCE_LASTS_S = 30.0
 CAUGHT_UP = 0.5
 """Part of a gap's audio that must arrive faster than real time to show that it was late, not missing."""
 SETTLES = 0.05
-"""Seconds by which a client's assumed lead over real time shrinks each second. An apparent lead may be a
-burst of the network.
-"""
+"""Seconds by which a client's assumed lead shrinks each second. It may be a burst of the network."""
 OVERSLEPT_S = 0.05
 """Delay of a check that shows that the server itself stalled."""
 
@@ -122,9 +120,7 @@ class LineSilence:
         return left_s
 
     def missing_s(self, now_s: float) -> float:
-        """Return the seconds of silence to insert now, and count them as inserted; 0 before the first
-        audio.
-        """
+        """Return the seconds of silence to insert now, and count them; 0 before the first audio."""
         if self._last_s is None:
             return 0.0
         overslept_s = now_s - self._look_s

@@ -28,14 +28,10 @@ from voiceagent.session.echo_control import EchoControl
 from voiceagent.session.line_silence import InputRateLimiter
 from voiceagent.session.recognition import BEHIND_S, TurnRecognitions
 from voiceagent.session.services import Hearing
-from voiceagent.session.speech_gate import SpeechGate
-from voiceagent.session.turn_detection import TurnDetector
-from voiceagent.session.turn_judge import TurnJudge
+from voiceagent.session.turn_detection import SpeechGate, TurnDetector, TurnJudge
 
 KEPT_S = float(MAX_TURN_S)
-"""Seconds of buffered audio: the turn model's input; longer than the delay of detecting a turn's
-beginning.
-"""
+"""Seconds of buffered audio: the turn model's input; longer than a turn's start takes to detect."""
 _KEPT_BYTES = round(KEPT_S * SAMPLE_RATE_HZ) * 2
 _RESUME_LATENCY_S = 0.5
 """Maximum time from the beginning of a voice until its turn starts."""

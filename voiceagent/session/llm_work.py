@@ -99,7 +99,6 @@ class LlmWork:
         task.add_done_callback(partial(self._check_review, wanted.response_id))
 
     def cancel_review(self, response_id: str) -> None:
-        """Stop the review of a response."""
         self._reviewing.cancel(response_id)
 
     def start(self, start: do.StartResponse) -> None:

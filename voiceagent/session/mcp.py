@@ -9,8 +9,8 @@ from llmcore.engine import Tool
 from voiceagent.conversation.events import McpListed
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import AgentTool
+from voiceagent.mcp.config import McpFailed
 from voiceagent.mcp.pool import ConfiguredTool, McpPool
-from voiceagent.mcp.target import McpFailed
 from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
 from voiceagent.session.references import until_stopped
 
@@ -39,7 +39,6 @@ class McpInCall:
         task.add_done_callback(self._listing.discard)
 
     def tool(self, server: McpServer, name: str) -> OfferedTool:
-        """Return a tool of a server that the client named."""
         pool = self._pool
         timeout_s = pool.timeout_s if pool is not None else 0.0
 

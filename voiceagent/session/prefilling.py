@@ -63,9 +63,7 @@ class TurnEndScoring:
         self._task: asyncio.Task[None] | None = None
 
     def ask(self, asked: AskTurnEnd, messages: tuple[Message, ...]) -> asyncio.Task[None]:
-        """Query the score of a turn's transcript. Return the task. messages: the prompt, with the turn's
-        context.
-        """
+        """Query the score of a turn's transcript. Return the task. messages: the prompt, with its context."""
         self.stop()
         request = Request(
             messages, asked.tools, priority_class="prefill", caller=self._call_id, asks_end=True

@@ -102,7 +102,6 @@ class TurnRecognition:
         self._more.set()
 
     def stop(self) -> None:
-        """Cancel the recognition."""
         self.task.cancel()
 
     async def _recognize(self) -> None:
@@ -247,9 +246,7 @@ class TurnRecognitions:
             self._monitor.start_timeout(item_id, "recognizer", "settled words", limit_s)
 
     def stop(self, item_id: str, resumable_as: str = "", until_s: float = 0.0) -> None:
-        """Close the turn's recognition, or keep it open up to a position of the audio: see
-        `StopRecognition`.
-        """
+        """Close the turn's recognition, or keep it open up to a position: see `StopRecognition`."""
         recognition = self._by_item.pop(item_id, None)
         self._monitor.cancel_timeout(item_id, "recognizer")
         if recognition is None:
@@ -283,7 +280,6 @@ class TurnRecognitions:
         self._finishing.finish()
 
     def fail(self, item_id: str, reason: str) -> None:
-        """Fail the recognition of a turn."""
         recognition = self._by_item.get(item_id)
         if recognition is not None:
             recognition.stop()

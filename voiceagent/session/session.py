@@ -68,9 +68,7 @@ which a client's own audio takes up to 40 s (10 s ahead of real time, 30 s late)
 
 
 class Session(BaseCall):
-    """One call over any transport. Runs on the event loop that created it; methods never wait for an
-    engine.
-    """
+    """One call over any transport. Runs on the event loop that made it; never waits for an engine."""
 
     _conversation: Conversation
 

@@ -12,10 +12,45 @@ import numpy as np
 from audio.pcm import Samples
 from audio.playout import Playout, Reports
 from audio.resample import Resampler
+from voiceagent.conversation import call_events
 from voiceagent.conversation.events import Event, PlayoutPlayed, PlayoutSent
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.background import FRAME_S, Background
+from voiceagent.session.call import Client
+from voiceagent.session.listening import Listener
+from voiceagent.session.publishing import CallPublisher
 from voiceagent.session.services import Speaking
+
+
+class FrameOutput:
+    """Sends frames to the client, after the listener, which finds their echo in the caller's audio, and
+    before the call's subscribers, which record them.
+
+    It holds no reference to the players that call it, so that a call leaves no reference cycle behind.
+    """
+
+    def __init__(self, listener: Listener, client: Client, publisher: CallPublisher) -> None:
+        self._listener = listener
+        self._client = client
+        self._publisher = publisher
+
+    def play(self, response_id: str, frame: Samples, rate_hz: int) -> None:
+        self._listener.on_output_frame(frame, response_id)
+        self._client.play(response_id, frame)
+        self._publisher.on_output_audio(response_id, frame, rate_hz)
+
+    def play_backchannel(self, name: str, frame: Samples, rate_hz: int) -> None:
+        """Send a frame of a backchannel, which belongs to no response."""
+        self._listener.on_output_frame(frame)
+        self._client.play("", frame)
+        self._publisher.on_output_audio(name, frame, rate_hz)
+
+    def play_background(self, frame: Samples, rate_hz: int) -> None:
+        """Send a frame of background sounds without speech. No voice is over such a frame."""
+        self._listener.on_background_frame(frame)
+        self._client.play("", frame)
+        self._publisher.on_output_audio(call_events.BACKGROUND, frame, rate_hz)
+
 
 AHEAD_S = 4.0
 """Maximum seconds of audio that wait to be sent; beyond it synthesis pauses."""
@@ -98,9 +133,7 @@ class Speaker:
         self._pump()
 
     def stop(self, response_id: str) -> float:
-        """Drop unplayed audio of the response, here and at the client. Return the seconds that were
-        played.
-        """
+        """Drop the response's unplayed audio, here and at the client. Return the seconds that were played."""
         if response_id != self._response_id or self._playout is None:
             return 0.0
         now_s = self._clock()
@@ -115,9 +148,7 @@ class Speaker:
         return played_s
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
-        """Record the client's playback position in the response; ignored if that is over. all_along: see
-        `Call.played`.
-        """
+        """Record the client's position in the response, unless that is over. all_along: see `Call.played`."""
         if self._playout is not None and response_id == self._response_id:
             if all_along:
                 self._reports.add(played_s, self._clock())
@@ -182,9 +213,7 @@ class Speaker:
         self._pump()
 
     def reset_hold(self) -> None:
-        """Reset ducking and holding at the end of a response without audio, so that they do not affect the
-        next one.
-        """
+        """Reset ducking and holding at the end of a response without audio, not to affect the next."""
         if self._playout is None:
             self._forget_caller()
 

@@ -26,7 +26,6 @@ class TextLanguages:
         self._identifier.set_languages(list(languages))
 
     def identify(self, text: str) -> LanguageProbabilities:
-        """Return the probability of each language."""
         return tuple((code, float(probability)) for code, probability in self._identifier.rank(text))
 
     def completed(self, event: Event) -> Event:

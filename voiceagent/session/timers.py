@@ -48,7 +48,6 @@ class Pacer:
         return tick
 
     def forget(self, tick: int, wake: Wake) -> None:
-        """Cancel a wake-up at that tick."""
         self._ticks.get(tick, self._waking).pop(wake, None)
 
     def _arm(self, tick: int) -> None:
@@ -95,7 +94,6 @@ class EventTimer:
         self._handle = asyncio.get_running_loop().call_later(after_s, self._post, event)
 
     def disarm(self) -> None:
-        """Cancel the event."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

@@ -82,7 +82,6 @@ class ToolRunner:
 
     @property
     def busy(self) -> bool:
-        """True while a tool is running."""
         return bool(self._working)
 
     def run(self, call: ToolCall, tool: OfferedTool | None = None) -> None:
@@ -118,7 +117,6 @@ class ToolRunner:
         await until_stopped(stopped)
 
     def _all(self) -> Iterator[tuple[ToolSource, OfferedTool]]:
-        """Yield all tools, in the order of their sources."""
         for source in get_args(ToolSource):
             for tool in self._offered.get(source, ()):
                 yield source, tool
@@ -138,9 +136,7 @@ class ToolRunner:
         self._post(ToolFinished(call.call_id, outcome, result.output, result.reply, error))
 
     async def _outcome(self, offered: OfferedTool, call: ToolCall) -> _Outcome:
-        """Return how the tool ended, the result for the model, and the reason of a failure for the log and
-        for clients.
-        """
+        """Return how the tool ended, the result for the model, and why it failed for log and clients."""
         tool = offered.tool
         if call.call_id in self._withdrawn:
             self._withdrawn.discard(call.call_id)

@@ -1,19 +1,26 @@
-"""Detection of speech starts, pauses and ends, in seconds of the call's audio."""
+"""Detection of speech starts, pauses and ends, in seconds of the call's audio: by voice activity, with the
+turn model's judgement of a pause; while inference is paused, from a voice that wakes the call on.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from audio.detection.front_end_stream import Window
+from audio.detection.smart_turn import SmartTurn
 from audio.detection.vad import WINDOW_SAMPLES
 from audio.endpoint import HYSTERESIS, EndpointConfig, Endpointer
 from audio.loudness import RISE_S, LoudnessRise, VoiceLevel
 from audio.loudness_fall import SURE, LoudnessFall
+from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.speech_events import (
     SpeechEvent,
+    SpeechPaused,
+    SpeechResumed,
     SpeechStarted,
     TurnEnded,
     VoiceFaded,
@@ -21,7 +28,51 @@ from audio.speech_events import (
     VoiceNoticed,
 )
 from voiceagent.conversation.end_of_turn.probability import SILENCES
+from voiceagent.conversation.events import Event, TurnJudged
 from voiceagent.conversation.settings import TurnDetection
+from voiceagent.session.call_monitor import CallMonitor
+
+WAKE_WINDOWS = 2
+"""Windows in succession that reach the threshold: 64 ms, as a turn's voice has. A click has one."""
+
+
+class SpeechGate:
+    """Gate for the events of turn detection, closed until a voice reaches the threshold.
+
+    threshold: speech probability, 0-1. withheld: the events that describe the voice in progress, from its
+    start; none of one that ended before it reached the threshold.
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._reached = 0
+        self.withheld: list[SpeechEvent] = []
+
+    def push(self, events: list[SpeechEvent], probability: float | None) -> bool:
+        """Add the events of a window. Return True if the gate is open. probability: None if not judged."""
+        for event in events:
+            self._withhold(event)
+        reached = probability is not None and probability >= self._threshold
+        self._reached = self._reached + 1 if reached else 0
+        return self._reached >= WAKE_WINDOWS
+
+    def forget(self) -> None:
+        """Forget the voice in progress."""
+        self._reached = 0
+        self.withheld = []
+
+    def _withhold(self, event: SpeechEvent) -> None:
+        match event:
+            case SpeechStarted() | SpeechPaused():
+                self.withheld.append(event)
+            case SpeechResumed():
+                # the recognizer will get the voice as a whole: only a pause in progress matters
+                self.withheld = self.withheld[:1]
+            case TurnEnded():
+                self.withheld = []
+            case _:
+                pass  # of a voice that may be one, or that is over the agent
+
 
 WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
 ENDED = 0.8
@@ -199,3 +250,36 @@ def _feasible(detection: TurnDetection | None) -> TurnDetection | None:
         return None
     threshold = min(max(detection.threshold, MIN_THRESHOLD), MAX_THRESHOLD)
     return replace(detection, threshold=threshold, silence_s=max(detection.silence_s, WINDOW_S))
+
+
+class TurnJudge:
+    """Turn-model queries of one call. One at most is open. If it fails or is late, silence ends a turn."""
+
+    def __init__(self, model: SmartTurn | None, post: Callable[[Event], None], monitor: CallMonitor) -> None:
+        self._model = model
+        self._post = post
+        self._monitor = monitor
+        self._task: asyncio.Task[None] | None = None
+
+    def ask(self, item_id: str, sound: Samples) -> None:
+        """Query the model for the turn, [n] at 16 kHz up to its newest sample; an older query is dropped."""
+        self.close()
+        if self._model is not None:
+            self._task = asyncio.create_task(self._judge(self._model, item_id, sound), name="judge turn")
+
+    def close(self) -> None:
+        """Cancel the open query, if any."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _judge(self, model: SmartTurn, item_id: str, sound: Samples) -> None:
+        try:
+            async with asyncio.timeout(self._monitor.limits.turn_model_s):
+                probability = await model.complete(sound)
+        except TimeoutError:
+            self._monitor.log_timeout("turn model", item_id)
+        except Exception as error:  # any failure
+            self._monitor.fault("turn model", error)
+        else:
+            self._post(TurnJudged(item_id, probability))

@@ -192,9 +192,7 @@ class TurnStamps:
             response.ledger.stamp("played", self._clock() - played_s)
 
     def cancelled(self, response_id: str, pieces: int) -> None:
-        """Record that a response was cancelled after `pieces` tokens, which were wasted if it was
-        preemptive.
-        """
+        """Record that a response was cancelled after `pieces` tokens, wasted if it was preemptive."""
         response = self._responses.get(response_id)
         if response is not None and response.preemptive:
             response.turn.count(tokens_wasted=pieces)
@@ -218,9 +216,7 @@ class TurnStamps:
         return self._observed(report, response, ended.response_id)
 
     def hung_up(self) -> list[TurnReport]:
-        """Return the reports of the responses during which the call ended, and count them. Preemptive ones
-        have none.
-        """
+        """Return the reports of responses at the call's end, and count them. Preemptive ones have none."""
         responses, self._responses = self._responses, {}
         reports: list[TurnReport] = []
         for response_id, response in responses.items():

@@ -35,9 +35,7 @@ def leave_call(token: Token[CallIds | None]) -> None:
 
 
 def enter_work(**fixed: str) -> None:
-    """Fix the ids of the current task, as the call goes on meanwhile: those given, and the others as they are
-    now.
-    """
+    """Fix the ids of the current task, as the call goes on: those given, the others as they are now."""
     if (ids := _current.get()) is not None:
         _current.set(replace(ids, **fixed))
 

@@ -13,8 +13,7 @@ from voiceagent.processes.rounds import ROUND_S, until_multiple_s
 from voiceagent.telemetry.metric_table import new_gauge
 
 INTERVAL_S = 3 * ROUND_S
-"""Interval of the measurement, at whole multiples of itself so that it coincides with the ticks of a process.
-"""
+"""Interval of the measurement, at its whole multiples, to coincide with a process's ticks."""
 LATE_S = 0.1
 """Lag that is audible: five frames."""
 STALL_S = 0.05

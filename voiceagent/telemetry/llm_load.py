@@ -21,9 +21,7 @@ HISTOGRAMS = (
 
 
 class LoadCollector:
-    """Collects the load of all engines, labelled by engine and model. Figures that an engine does not report
-    are left out.
-    """
+    """The load of all engines, labelled by engine and model. An engine's missing figures are left out."""
 
     def __init__(self) -> None:
         self.engines: list[tuple[str, str, ReportsLoad]] = []

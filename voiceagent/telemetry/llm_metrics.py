@@ -40,7 +40,6 @@ class LlmMetrics:
         self._fallbacks = new_counter("llm_primary_failures", registry)
 
     def add_engine(self, engine: str, model: str, source: ReportsLoad) -> None:
-        """Export the load of an engine."""
         self._loads.engines.append((engine, model, source))
 
     def add_replicas(self, table: str, source: ReplicatedLlm) -> None:
@@ -214,11 +213,9 @@ class CacheMetrics:
         self._on.set_function(lambda: not why_off())
 
     def on_hit(self) -> None:
-        """Count a hit."""
         self._hits.inc()
 
     def on_miss(self, reason: Miss) -> None:
-        """Count a miss."""
         self._misses.labels(reason).inc()
 
     def on_stored(self) -> None:
@@ -226,7 +223,6 @@ class CacheMetrics:
         self._stored.inc()
 
     def on_audited(self, agreed: bool) -> None:
-        """Count an audit."""
         self._audits.labels("agreed" if agreed else "disagreed").inc()
 
     def on_switched(self, off: str) -> None:

@@ -60,9 +60,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 
 
 def printable(text: str) -> str:
-    """Escape control characters except newlines and tabs, so that a text cannot move a terminal's cursor or
-    reverse a line.
-    """
+    """Escape control characters except newlines and tabs, so that a text cannot move a terminal's cursor."""
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
@@ -180,9 +178,7 @@ def _formatter(log_format: Literal["console", "json"], stream: TextIO) -> loggin
 
 
 def _descriptor_of(stream: TextIO) -> int | None:
-    """Return the file descriptor, or None for a stream in memory, as in notebooks and tests, which never
-    blocks.
-    """
+    """Return the file descriptor, or None for a stream in memory, which never blocks."""
     try:
         return stream.fileno()
     except io.UnsupportedOperation:

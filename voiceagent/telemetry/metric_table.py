@@ -1,6 +1,6 @@
 """All metrics of the server, declared in one place: name, kind, labels, unit, meaning.
 
-`docs/metrics.md` is generated from this table (`metric_reference`).
+`docs/metrics.md` is generated from this table (`tests/support/metric_reference.py`).
 """
 
 from __future__ import annotations

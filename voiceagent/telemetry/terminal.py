@@ -56,7 +56,6 @@ class TerminalTranscript:
         self._tools: dict[str, str] = {}
 
     def on_event(self, event: CallEvent) -> None:
-        """See `CallSubscriber`."""
         if isinstance(event, EventHandled):
             self._on_handled(event.event)
             for command in event.commands:

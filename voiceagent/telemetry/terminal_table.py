@@ -1,6 +1,4 @@
-"""Tables for a terminal without broken words. If the terminal is too narrow, optional columns are
-left out.
-"""
+"""Tables for a terminal without broken words. Too narrow a terminal has no optional columns."""
 
 from __future__ import annotations
 
@@ -66,7 +64,5 @@ def _longest_word(cell: str) -> int:
 
 
 def _total(widths: dict[int, int]) -> int:
-    """Return the width of a table: each column has a space on both sides and a line after it, and a line
-    comes first.
-    """
+    """Return the width of a table: columns have a space on both sides and a line after; a line is first."""
     return sum(width + 3 for width in widths.values()) + 1

@@ -42,9 +42,7 @@ class Calls:
 
 
 Step = str | Calls | Sequence[str | Calls]
-"""The model's answer in one response: text, a tool call, or a list of both: text, if any, then calls that
-run concurrently.
-"""
+"""The model's answer in one response: text, a tool call, or a list: text, if any, then concurrent calls."""
 
 
 class ScriptedModel:

@@ -83,9 +83,7 @@ class _Selector:
         self._clock = clock
 
     def select(self, timeout: float | None = None) -> Any:
-        """Return the ready events. If waiting cannot make any ready, advance the clock by `timeout` at
-        once.
-        """
+        """Return the ready events. If waiting brings none, advance the clock by `timeout` at once."""
         # the loop itself has one pipe open, through which threads wake it
         if timeout is None or self._clock.must_wait or len(self._real.get_map()) > 1:
             began_s = time.monotonic()

@@ -72,9 +72,7 @@ def _german_ending(before: str, noun: str, language: Language) -> str:
 
 
 def continues_after_ordinal(sentence: str, following: str) -> bool:
-    """Return True if a German sentence that so far ends in a number and a full stop continues with
-    `following`.
-    """
+    """Return True if a German sentence that ends in a number and a full stop continues with `following`."""
     if following[:1].islower() or following[:1].isdigit():
         return True
     if (

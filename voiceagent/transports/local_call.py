@@ -157,7 +157,6 @@ class LocalCaller:
                 texts[place] = text
 
     def notify(self, notification: notify.Notification) -> None:
-        """Record a notification."""
         exchange = self.exchange
         match notification:
             case notify.NotifySpeechStarted(item_id):
@@ -262,7 +261,6 @@ class LocalCall:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Hang up."""
         await self.session.close("the caller hung up", "caller_hung_up")
         if self._ended is not None:
             await self._ended
@@ -308,7 +306,6 @@ class LocalCall:
             raise CommandFailed("the call broke off; the log says why")
 
     async def _quiet(self, past_questions: bool) -> bool:
-        """Return True if nothing is in progress."""
         if self._agent is not None and not past_questions:
             await self._agent.caller.settled()
             if self._agent.caller.wanted and self.session.quiet:

@@ -29,7 +29,6 @@ _reading: WeakKeyDictionary[asyncio.AbstractEventLoop, ReadingRounds] = WeakKeyD
 
 
 def reading_of(loop: asyncio.AbstractEventLoop) -> ReadingRounds:
-    """Return the reader of an event loop."""
     if loop not in _reading:
         _reading[loop] = ReadingRounds(rounds_of(loop))
     return _reading[loop]
@@ -55,7 +54,6 @@ class ReadingRounds:
         return self._epoll is not None
 
     def join(self, member: RoundTransport) -> None:
-        """Add a member."""
         self._members[member] = None
         if self.gathered:
             member.follow()
@@ -154,9 +152,7 @@ class RoundTransport(asyncio.Transport):
             self._rounds.watch(self._descriptor, self)
 
     def received(self, data: bytes) -> None:
-        """Handle data read in a tick. Empty data is the end of the stream; the transport's own read handles
-        that.
-        """
+        """Handle data read in a tick. Empty data, the stream's end, is for the transport's own read."""
         if not data:
             self.leave()
             return
@@ -181,12 +177,10 @@ class RoundTransport(asyncio.Transport):
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Resume reading."""
         self._paused = False
         self.follow()
 
     def close(self) -> None:
-        """Flush and close."""
         self._part()
         self._transport.close()
 
@@ -207,11 +201,9 @@ class RoundTransport(asyncio.Transport):
             self._rounds.leave(self)
 
     def is_closing(self) -> bool:
-        """Return True if the transport is closed or closing."""
         return self._transport.is_closing()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send data."""
         self._transport.write(data)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:

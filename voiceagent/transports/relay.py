@@ -29,9 +29,7 @@ FromClient = str | bytes | Closed
 
 
 class StreamWire:
-    """A `Wire` at the call's end. messages: from the client; their end means that the client has
-    disconnected.
-    """
+    """A `Wire` at the call's end. messages: the client's; their end means that it has disconnected."""
 
     paces = True
 

@@ -43,7 +43,6 @@ class ReplaceableWire(Generic[Sent]):
         self._send_fast: Callable[[Sent], bool] | None = None
 
     async def open(self) -> None:
-        """See `Wire`."""
         await self._wire.open()
 
     async def receive(self) -> str | bytes:
@@ -64,18 +63,15 @@ class ReplaceableWire(Generic[Sent]):
                 self._lose(str(gone))
 
     def open_fast_path(self, take: Callable[[str | bytes], None]) -> Callable[[Sent], bool] | None:
-        """See `Wire`."""
         self._take = take
         self._send_fast = self._wire.open_fast_path(take)
         return self._send_now
 
     def close_fast_path(self) -> None:
-        """See `Wire`."""
         self._take = None
         self._wire.close_fast_path()
 
     async def close(self, code: int, reason: str) -> None:
-        """See `Wire`."""
         await self._wire.close(code, reason)
 
     def release(self) -> None:

@@ -97,7 +97,6 @@ class FastPath(WebSocketsSansIOProtocol):
         self.handshake_complete = self.handshake_complete or message["type"] in _DECIDED
 
     def data_received(self, data: bytes) -> None:
-        """Process received data."""
         self._heard = True
         if self._rest:
             self._rest += data
@@ -151,7 +150,6 @@ class FastPath(WebSocketsSansIOProtocol):
         self.transport.close()
 
     def send_keepalive_ping(self) -> None:
-        """Ping the client."""
         self._heard = False
         super().send_keepalive_ping()
 
@@ -192,9 +190,7 @@ class FastPath(WebSocketsSansIOProtocol):
         super().handle_cont(event)
 
     def handle_parser_exception(self) -> None:
-        """Close a connection that violates the protocol; before the handshake is complete, without a close
-        frame.
-        """
+        """Close a connection that violates the protocol; within the handshake, without a close frame."""
         if self.conn.close_sent is None:
             self.queue.put_nowait({"type": "websocket.disconnect", "code": 1006})
             self.transport.close()

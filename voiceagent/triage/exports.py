@@ -39,9 +39,7 @@ CLUSTER = (
 
 
 def alerts() -> str:
-    """Return the rules as alerts in Prometheus' YAML. Text is written as JSON strings, which are
-    valid YAML.
-    """
+    """Return the rules as alerts in Prometheus' YAML. Texts are JSON strings, which are valid YAML."""
     lines = [
         "# Why calls are slow: the rules of /triage, written by `python -m voiceagent.triage.exports`.",
         "# Name this file under `rule_files`.",

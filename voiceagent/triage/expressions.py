@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
+
+from voiceagent.telemetry.totals import Page
 
 Labels = frozenset[tuple[str, str]]
 Reading = Mapping[tuple[str, Labels], float]
@@ -28,9 +30,7 @@ class Window:
         )
 
     def increase(self, name: str, labels: Mapping[str, str]) -> float:
-        """Return the increase of a counter, summed over its labels. A counter that was reset counts
-        from 0.
-        """
+        """Return the increase of a counter, summed over labels. A counter that was reset counts from 0."""
         grown = 0.0
         for found, value in self.samples(name, labels):
             before = self.before.get((name, found), 0.0)
@@ -72,9 +72,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Increase of one counter divided by that of another, which must be at least `min_whole`. labels: of
-    both.
-    """
+    """Increase of one counter divided by that of another, at least `min_whole`. labels: of both."""
 
     part: str
     whole: str
@@ -162,3 +160,38 @@ def _range(window: str) -> str:
 def _selector(labels: Mapping[str, str]) -> str:
     inner = ", ".join(f'{name}="{value}"' for name, value in labels.items())
     return f"{{{inner}}}" if inner else ""
+
+
+WINDOW_S = 300.0
+EVERY_S = 15.0
+"""Interval at which metrics are recorded."""
+
+
+def reading(page: Page) -> Reading:
+    """Return the samples of a page by name and labels."""
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in page
+        for sample in family.samples
+    }
+
+
+class History:
+    """Readings of the last `WINDOW_S`, and the one before. Times are seconds of one clock."""
+
+    def __init__(self) -> None:
+        self._readings: deque[tuple[float, Reading]] = deque()
+
+    def keep(self, now_s: float, read: Reading) -> None:
+        self._readings.append((now_s, read))
+        while len(self._readings) > 1 and self._readings[1][0] <= now_s - WINDOW_S:
+            self._readings.popleft()
+
+    def window(self, now_s: float, read: Reading) -> tuple[float, Window]:
+        """Return the length of the window that ends now, in seconds, and the window. It covers all time since
+        the start (0 s) if no reading was recorded.
+        """
+        if not self._readings:
+            return 0.0, Window({}, read)
+        began_s, before = self._readings[0]
+        return now_s - began_s, Window(before, read)

@@ -32,9 +32,7 @@ class UpstreamApi(Protocol):
         """Return True for audio of the backend without effect: a stream of silence."""
 
     def incoming(self, event: Event) -> list[Event | Wait]:
-        """Return our form of an event of the backend. Raise KeyError, TypeError, ValueError if it is
-        invalid.
-        """
+        """Return our form of an event of the backend. Raise KeyError, TypeError, ValueError."""
 
     def waited(self, name: str) -> list[Event | Wait]:
         """Return our events for the end of a `Wait`."""
@@ -58,7 +56,6 @@ class RealtimeApi:
         return [update, *items]
 
     def outgoing(self, event: Event) -> list[Event | Wait]:
-        """Return the event."""
         return [event]
 
     def ignores(self, event: Event) -> bool:
@@ -66,7 +63,6 @@ class RealtimeApi:
         return False
 
     def incoming(self, event: Event) -> list[Event | Wait]:
-        """Return the event."""
         return [event]
 
     def waited(self, name: str) -> list[Event | Wait]:
@@ -74,9 +70,7 @@ class RealtimeApi:
         return []
 
     def lost(self) -> list[Event | Wait]:
-        """Return no events."""
         return []
 
     def refusal(self, event: Event) -> str | None:
-        """Return None."""
         return None

@@ -47,8 +47,7 @@ Step = tuple[Callable[[], ev.Event], Callable[[], list[Action]]]
 
 
 class UpstreamCall(BaseCall):
-    """A call whose core is a realtime backend. Runs on the event loop that created it; no method waits for
-    the backend."""
+    """A call whose core is a realtime backend. It never waits for the backend."""
 
     _conversation: UpstreamConversation
     takes_turns = False
@@ -133,7 +132,6 @@ class UpstreamCall(BaseCall):
         return self._conversation.caller_speaks and silent_s < UPSTREAM_SILENCE_S
 
     def handle(self, request: ev.ClientRequest) -> None:
-        """Handle a client request."""
         before_hz = self.settings.input_format.rate_hz
         self.post(request)
         if (rate_hz := self.settings.input_format.rate_hz) != before_hz:
@@ -151,7 +149,6 @@ class UpstreamCall(BaseCall):
     # ---- the upstream
 
     def upstream_connected(self) -> None:
-        """See `UpstreamListener`."""
         self._handle_step(partial(ev.UpstreamEvent, "connected"), self._conversation.connected)
 
     def upstream_sent(self, event: Event) -> None:
@@ -169,7 +166,6 @@ class UpstreamCall(BaseCall):
         self._handle_step(partial(messages.to_logged, event), partial(self._read, event))
 
     def upstream_lost(self) -> None:
-        """See `UpstreamListener`."""
         self._handle_step(partial(ev.UpstreamEvent, "lost"), self._conversation.lost)
 
     def upstream_given_up(self, reason: str) -> None:

@@ -17,8 +17,14 @@ from prometheus_client import CollectorRegistry
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from audio.hosted.server import HostedServer, bearer, describe_error, retry_wait_s
-from audio.hosted.websocket import ConnectionLost, open_websocket
+from audio.hosted.server import (
+    ConnectionLost,
+    HostedServer,
+    bearer,
+    describe_error,
+    open_websocket,
+    retry_wait_s,
+)
 from audio.pcm import Samples
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 from voiceagent.telemetry.metric_table import new_counter
@@ -28,13 +34,9 @@ from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, sound_appended
 
 MAX_WAITING = 10_000
-"""Maximum audio chunks and events queued without a connection; the oldest are dropped. 10 s of
-audio are 500.
-"""
+"""Maximum audio chunks and events queued without a connection, the newest. 10 s of audio are 500."""
 _CALL_EVENTS = ("response.", "input_audio_buffer.", "session.output_", "session.input_transcript.")
-"""Event prefixes that show that a backend takes part in the call. One that only greets is not
-retried for ever.
-"""
+"""Event prefixes that show that a backend takes part. One that only greets is not retried for ever."""
 
 
 _REQUESTS = ("response.create", "session.commentary.append")
@@ -75,7 +77,6 @@ class Upstream:
         self._connections = new_counter("upstream_connections", registry)
 
     def count(self, outcome: str) -> None:
-        """Count a connection by its outcome."""
         self._connections.labels(outcome).inc()
 
     async def connect(self) -> ClientConnection:
@@ -129,7 +130,6 @@ class UpstreamConnection:
         self._abandoned = reason
 
     def send(self, event: Event) -> None:
-        """Queue an event."""
         self._waiting.append(event)
         if not self._connected and len(self._waiting) > MAX_WAITING:
             self._drop_oldest()
@@ -183,9 +183,7 @@ class UpstreamConnection:
         listener.upstream_given_up(reason)
 
     async def _relay(self, connection: ClientConnection, listener: UpstreamListener) -> tuple[bool, str]:
-        """Relay until the connection is lost. Return whether the backend took part in the call,
-        and the reason.
-        """
+        """Relay until the connection is lost. Return whether the backend took part, and the reason."""
         self._begin(listener)
         sending = asyncio.create_task(self._send_waiting(connection), name="to the upstream")
         ping_s = self._upstream.config.connect_timeout_s

@@ -98,9 +98,7 @@ class UpstreamConversation:
         return commands
 
     def check_ahead(self, played_s: float) -> None:
-        """Raise ValueError if the backend is too far ahead with its audio. played_s: of the response that is
-        playing.
-        """
+        """Raise ValueError if the backend's audio is too far ahead. played_s: of the response playing."""
         ahead_s, allowed_s = self._responses.sound_s - played_s, self._api.max_ahead_s
         if ahead_s > allowed_s:
             message = f"it sent {ahead_s:.0f} s of audio that was not played yet; allowed: {allowed_s:g} s"
@@ -130,7 +128,6 @@ class UpstreamConversation:
     # ---- events of the call
 
     def handle(self, event: ev.Event) -> list[Action]:
-        """Handle an event of the call."""
         return self._to_backend(self._handle(event))
 
     def _handle(self, event: ev.Event) -> list[Action]:
@@ -335,9 +332,7 @@ class UpstreamConversation:
         return [notify.NotifyError(code, str(error.get("message")), error.get("param"))]
 
     def _stop_playout(self, interrupted_by: InterruptedBy, cancel: bool) -> list[Action]:
-        """Stop playout. interrupted_by: the cause. cancel: also stop the backend, which is still generating
-        and does not know.
-        """
+        """Stop playout. interrupted_by: the cause. cancel: also stop the backend's generating."""
         playing = self._responses.playing
         if playing is None:
             return []

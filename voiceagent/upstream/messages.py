@@ -82,9 +82,7 @@ _UPDATABLE_FIELDS = (
 
 
 def session_update(settings: CallSettings, transcription: str, claimed: bool) -> Event:
-    """Return the `session.update` for these settings. claimed: the agent's code handles the
-    caller's turns itself.
-    """
+    """Return the `session.update` for these settings. claimed: the agent's code handles turns."""
     offered = replace(settings, tools=(), input_format=AudioFormat.PCM_24K, output_format=AudioFormat.PCM_24K)
     session = {
         name: value
@@ -158,7 +156,6 @@ def exact_speech(text: str) -> Event:
 
 
 def guided_response(instructions: str) -> Event:
-    """Return the request for a response with these instructions."""
     return response_created(ResponseRequested(instructions=instructions.strip()))
 
 
@@ -184,9 +181,7 @@ def read_sound(event: Event) -> Samples:
 
 
 def for_log(wanted: Iterable[Action]) -> list[Command]:
-    """Return the commands for the log: without messages to the backend, and without audio, which
-    arrives as events.
-    """
+    """Return the commands for the log: without messages to the backend, and audio, which comes as events."""
     return [one for one in wanted if not isinstance(one, Send | Play | Wait)]
 
 
@@ -271,7 +266,6 @@ def is_out_of_band(begun: Mapping[str, Any]) -> bool:
 
 
 def read_end(done: Mapping[str, Any], out_of_band: bool = False) -> NotifyResponseEnded:
-    """Return the end of a response from its `response.done`."""
     status = _STATUSES.get(done["status"], "failed")
     reason = "" if status == "completed" else failure_of(done)
     return NotifyResponseEnded(done["id"], status, reason, read_usage(done), out_of_band=out_of_band)

@@ -52,7 +52,6 @@ class OutOfBandResponses:
         return [notify.NotifyResponseStarted(begun["id"], "text", None, False, metadata, out_of_band=True)]
 
     def on_event(self, kind: str, event: Event) -> list[Action]:
-        """Process an event of one of these responses."""
         response_id = messages.response_id_of(event)
         match kind:
             case "response.output_text.delta":

@@ -32,9 +32,7 @@ class ResponseQueue:
         self._speech.append(event)
 
     def enqueue_client_request(self, event: Event) -> bool:
-        """Queue a client's `response.create` until the backend connects. Return False if one is
-        queued already.
-        """
+        """Queue a client's `response.create` until the backend connects. Return False if one is queued."""
         if self._client_request is not None:
             return False
         self._client_request = event
@@ -54,9 +52,7 @@ class ResponseQueue:
         return [Send(self._requested)]
 
     def on_started(self) -> None:
-        """Clear the due answer and the request: the response that the backend began is the
-        answer, whatever caused it.
-        """
+        """Clear the due answer and the request: the response that began is the answer, whatever caused it."""
         self._answer_due, self._requested = False, None
 
     def on_refused(self, event_id: str | None, busy: bool) -> bool:
@@ -87,9 +83,7 @@ class ResponseQueue:
         self._answer_due, self._client_request, self._hang_up_reason = False, None, reason
 
     def next(self, connected: bool, tools_running: bool) -> list[Action]:
-        """Return the next request, now that neither side speaks. tools_running: the answer waits for
-        tool results.
-        """
+        """Return the next request, now that neither side speaks. tools_running: the answer waits."""
         if self._speech and connected:
             requested = self.ask(self._speech.popleft())
             self._last_speech = self._requested

@@ -98,7 +98,6 @@ class Responses:
         self._notified_id = ""  # id of the response being played whose end was notified
 
     def __bool__(self) -> bool:
-        """Return True if there is any."""
         return bool(self._all)
 
     @property
@@ -123,9 +122,7 @@ class Responses:
         return [notify.NotifyResponseStarted(begun["id"], (begun.get("output_modalities") or ["audio"])[0])]
 
     def on_event(self, kind: str, event: Event, tools: Sequence[AgentTool]) -> list[Action]:
-        """Process an event of a response. tools: those that run here. Raise ValueError for a response that is
-        too long.
-        """
+        """Process an event of a response. tools: those run here. Raise ValueError if it is too long."""
         response_id = messages.response_id_of(event)
         response = self.get(response_id)
         if response is None:  # cut here: ignore the rest
@@ -244,7 +241,6 @@ class Responses:
         return [*notified, do.RunTool(item.call)]
 
     def _update_history(self, item_id: str, text: str, cut: bool) -> list[Action]:
-        """Update the history with what was heard of a response."""
         said = MessageItem(item_id, "assistant", text, True, "incomplete" if cut else "completed")
         if item_id in self._history:
             self._history.put(said)

@@ -39,9 +39,7 @@ def find_path(value: str, folder: Path) -> Path | None:
 
 
 def resolve_paths(value: Any, folder: Path) -> Any:
-    """Return `value` with every path in it, in tables and lists too, made absolute. Raises
-    FileNotFoundError.
-    """
+    """Return `value` with every path, in tables and lists too, made absolute. Raises FileNotFoundError."""
     match value:
         case str():
             path = find_path(value, folder)

@@ -55,7 +55,6 @@ class WebhookSender:
         self._events = new_counter("webhooks", registry)
 
     def call(self, call_id: str) -> WebhookSubscriber:
-        """Return the subscriber of one call."""
         return WebhookSubscriber(call_id, self.send, self._clock, time.monotonic)
 
     def status(self, call: Mapping[str, Any]) -> None:

@@ -135,9 +135,7 @@ def index_settings() -> IndexSettings:
 
 
 def find_wheel(package: str, settings: IndexSettings, client: httpx2.Client) -> Archive:
-    """Return the archive of "NAME==VERSION" for any system, or for Linux: its files are only read. Raises
-    PackageError.
-    """
+    """Return the archive of "NAME==VERSION" for any system or Linux: it is only read. Raises PackageError."""
     name, _, version = package.partition("==")
     wheel = rf"{re.sub('[-_.]+', '[-_.]+', name)}-{re.escape(version)}-.*-({_SYSTEMS})\.whl"
     begin = re.compile(wheel, re.IGNORECASE)

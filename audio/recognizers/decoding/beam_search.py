@@ -240,7 +240,6 @@ def _near_allowed(
 
 
 def _without(token: int, tokens: Sequence[int], logarithms: Sequence[float]) -> tuple[list[int], list[float]]:
-    """Return the other tokens, and their logarithms."""
     others = [pair for pair in zip(tokens, logarithms, strict=True) if pair[0] != token]
     return [other for other, _ in others], [logarithm for _, logarithm in others]
 

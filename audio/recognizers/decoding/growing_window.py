@@ -21,13 +21,9 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, LanguageProbabilities
 
 _AGREEING = 3
-"""Consecutive hypotheses that must agree. With two, Moonshine has a tenth more words wrong: they
-settle too early.
-"""
+"""Consecutive hypotheses that must agree. With two, Moonshine has a tenth more words wrong."""
 _CUT_ANYWAY = 1.3
-"""Multiple of `longest_s` at which a window without stable words is cut, which bounds the cost of
-a decoding.
-"""
+"""Multiple of `longest_s` at which a window without stable words is cut, to bound a decoding's cost."""
 _KEPT_WORDLESS_S = 1.0
 """Audio to keep of a window past `longest_s` without words: a word may be beginning in it."""
 _AFTER_VOICE_S = 0.06
@@ -35,9 +31,7 @@ _AFTER_VOICE_S = 0.06
 40 ms after the fall in loudness to 250 ms after the voice, 226 to 238 words are wrong, in no order.
 """
 _BRIEF_S = 2.0
-"""Shorter audio is always decoded again: a single word is easily misheard, and little audio is
-decoded fast.
-"""
+"""Shorter audio is always decoded again: a single word is easily misheard, and decoded fast."""
 _PROMPT_WORDS = 40
 """Words of the text before the window to give a model as its prompt."""
 _SENTENCE_ENDS = ".?!…"
@@ -201,9 +195,7 @@ def joined(before: str, after: str) -> str:
 
 
 _EARLIEST_S = 5
-"""Range of a piece's length in seconds: below the 10 s of a window, so that each window past it
-has a final piece.
-"""
+"""Range of a piece's length in seconds: below a window's 10 s, so that a window past it has a final piece."""
 _LATEST_S = 9
 _STEP_S = 0.02
 """Resolution at which loudness is measured."""
@@ -280,7 +272,6 @@ def spoken_groups(sound: Samples) -> list[Samples]:
 
 
 def _energies(sound: Samples) -> NDArray[np.float64]:
-    """Return the energies of the whole steps."""
     step = round(_STEP_S * SAMPLE_RATE_HZ)
     steps = sound[: len(sound) // step * step].astype(np.float64).reshape(-1, step)
     energies: NDArray[np.float64] = (steps**2).sum(axis=1)

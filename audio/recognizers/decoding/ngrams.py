@@ -65,9 +65,7 @@ class Ngrams:
             self._lengths.append(_Length.of(contexts, said[counted], size))
 
     def following(self, text: Sequence[int]) -> Iterator[Followers]:
-        """Yield the followers of ever longer ends of a text, from 0 to order - 1 tokens, while
-        there are any.
-        """
+        """Yield the followers of ever longer ends of a text, 0 to order - 1 tokens, while there are any."""
         before = [self._begin] * (self._order - 1) + list(text[-self._order :])
         code = 0
         for length, table in enumerate(self._lengths):
@@ -116,9 +114,7 @@ class _Length:
 
 
 def _row(texts: Iterable[Sequence[int]], before: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Concatenate the texts, each after the tokens `before`, and return the positions of the
-    texts' own tokens.
-    """
+    """Concatenate texts, each after the tokens `before`, and return the positions of their own tokens."""
     ends: list[int] = [0]
 
     def tokens() -> Iterator[int]:

@@ -16,9 +16,7 @@ from audio.recognizers.decoding.ngrams import Followers, Ngrams
 _ORDER = 4
 _DISCOUNT = 0.75
 _FLOOR = 1e-4
-"""Minimum probability: where the phrases have no information, all tokens are equal and other
-speech is unaffected.
-"""
+"""Minimum probability: where phrases know nothing, all tokens are equal and other speech is unaffected."""
 _JOINING_FLOOR = 0.2
 """The same for words that may follow anything: a caller who pauses after "and" has more to say."""
 _OTHER_TALK = -5.5

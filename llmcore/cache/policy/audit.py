@@ -1,6 +1,4 @@
-"""Quality control of the semantic cache: compares stored with new replies, and decides when to turn it
-off.
-"""
+"""Quality control of the semantic cache: compares stored and new replies, decides when to turn it off."""
 
 from __future__ import annotations
 

@@ -118,7 +118,6 @@ class Facts:
 
 
 def facts(text: str) -> Facts:
-    """Extract the facts of a text."""
     plain = text.lower()
     for pattern, same in SAME:
         plain = pattern.sub(same, plain)

@@ -111,9 +111,7 @@ def cacheable_question(request: Request, rules: Rules) -> Question | Skipped:
 
 
 def is_personal(text: str) -> bool:
-    """Return True if a text may identify the speaker: a name, a long number, an address. Errs on the side of
-    True.
-    """
+    """Return True if a text may identify the speaker: a name, a long number, an address. In doubt True."""
     if PERSONAL.search(text) or CALLED.search(text):
         return True
     return any(_digits(run.group()) > _MAX_DIGITS for run in SPOKEN_DIGITS.finditer(text))

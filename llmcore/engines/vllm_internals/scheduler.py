@@ -61,7 +61,6 @@ class _CallersFirst(_Base):
         self._step_ended_s = 0.0
 
     def schedule(self, *arguments: Any, **options: Any) -> Any:
-        """Schedule the next step."""
         running = [request for request in self.running if _yields(request)]
         waiting = [request for request in self.waiting if _yields(request)]
         if not running and not waiting:

@@ -8,6 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from llm_load.measure import Load, measure
+from llm_load.replay import Replay
+from llm_load.runs import NAME, plain_vllm
+from llm_load.variants import LlmVariant, for_bench, llm_variants, served_elsewhere
 from prometheus_client import CollectorRegistry
 from shaped_model import LLAMA_8B, TINY, device_settings, write_chat_model
 
@@ -15,10 +19,7 @@ from gpu_parts.plan import Size, Start
 from gpu_parts.stand_in import StandInLlm
 from llmcore.engine import Llm
 from llmcore.engines.vllm_engine import VllmLlm
-from voiceagent.bench.llm import NAME, plain_vllm
-from voiceagent.bench.llm_measure import Load, measure
-from voiceagent.bench.llm_parts import LlmVariant, for_bench, llm_variants, served_elsewhere
-from voiceagent.bench.material import Material, Replay
+from voiceagent.bench.material import Material
 from voiceagent.config.tables import Config, load
 from voiceagent.demo import MATERIAL
 from voiceagent.llm.config import LlmEngineConfig
@@ -35,8 +36,8 @@ MAX_RUNNING = 128
 
 @dataclass
 class Started:
-    """Running engines. llm, variant: for loads of `bench llm`. engines: those with the demo's model, by name.
-    folder: for results that a later start reads.
+    """Running engines. llm, variant: for loads of `bench_llm.py`. engines: those with the demo's model, by
+    name. folder: for results that a later start reads.
     """
 
     folder: Path

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 
+from llm_load.measure import Load, measure
+from llm_load.replay import Replay
 from prompt_steps import Figures, one_round, row
 from shaped_model import Stream, ask, write_all_the_time
 
 from gpu_parts.engines import Started
 from gpu_parts.results import Rows
 from llmcore.engine import Delta, Llm, Request, Usage
-from voiceagent.bench.llm_measure import Load, measure
-from voiceagent.bench.material import Replay
 from voiceagent.conversation.latency import percentile
 
 PROMPT_TOKENS, RESPONSE_TOKENS = 500, 128
@@ -70,7 +70,7 @@ async def calls(
     prefills: bool = True,
     uncached: bool = False,
 ) -> Rows:
-    """Measure the load of `bench llm`. Raises PartFailed."""
+    """Measure the load of `bench_llm.py`. Raises PartFailed."""
     llm, variant = started.served
     if not prefills:
         variant = replace(variant, prefill_while_speaking=False)

@@ -59,7 +59,7 @@ class Start:
 
 
 def _calls(name: str, number: int, turns: int, estimate_s: float, **options: Any) -> Part:
-    """A load of `bench llm` with 1,200 tokens of history; small: two short calls."""
+    """A load of `bench_llm.py` with 1,200 tokens of history; small: two short calls."""
     arguments = {"calls": number, "turns": turns, "history_tokens": 1200} | options
     return Part(name, "calls", estimate_s, arguments, {"calls": 2, "turns": 2, "history_tokens": 0})
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+from people.conditions import Condition, under
+from people.material import Clip, first_voiced_s, place_of
 from yielding.noises import MADE, others
 
 from audio.pcm import Samples
 from voiceagent.bench.material import Material
-from voiceagent.bench.people.conditions import Condition, under
-from voiceagent.bench.people.material import Clip, first_voiced_s, place_of
 from voiceagent.bench.speech import (
     BACKCHANNELS,
     find_recordings,

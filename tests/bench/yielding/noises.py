@@ -11,9 +11,9 @@ from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
+from people.conditions import ACROSS_THE_ROOM_DB, in_a_room
 
 from audio.pcm import Samples
-from voiceagent.bench.people.conditions import ACROSS_THE_ROOM_DB, in_a_room
 
 PEAK = 12_000
 """Peak of a noise made by the caller, of 32,768."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
+from people.offline import QuickSynthesizer
+
 from audio.synthesizers import Speech, Synthesizer
-from voiceagent.bench.people.offline import QuickSynthesizer
 from voiceagent.conversation.fragments import Fragmenter
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llmcore.engine import Message, Request, Tool
-from llmcore.text.known_texts import SHORT_CHARACTERS, SHORT_MESSAGES, KnownTexts
+from llmcore.text.chat_tokens import SHORT_CHARACTERS, SHORT_MESSAGES, KnownTexts
 
 LONG = Message("system", "You are a concierge. " * 400)
 

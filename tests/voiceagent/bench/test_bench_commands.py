@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import bench_llm
 import interruptions
 import pytest
 from chat_process import chat_process
@@ -99,7 +100,7 @@ def test_a_server_that_cannot_be_understood_is_refused(options, told, config, ca
 def test_a_bench_of_the_llm_measures_variants_by_calls(capsys, tmp_path):
     plot = tmp_path / "llm.png"
     options = ["--calls", "1,2", "--turns", "4", "--compare", "prefix_caching", "--json"]
-    assert main(["bench", "llm", "--config", VOICE, *options, "--plot", str(plot)]) == 0
+    assert bench_llm.main(["--config", VOICE, *options, "--plot", str(plot)]) == 0
     results = json.loads(capsys.readouterr().out)["measurements"]
     assert [(result["variant"], result["calls"]) for result in results] == [
         (variant, calls) for variant in ("as configured", "prefix_caching off") for calls in (1, 2)
@@ -130,7 +131,7 @@ def plain_server() -> Iterator[str]:
 
 def test_the_llm_is_measured_beside_a_plain_server(plain_server, capsys):
     options = ["--calls", "1", "--turns", "2", "--baseline", plain_server, "m", "--json"]
-    assert main(["bench", "llm", "--config", VOICE, *options]) == 0
+    assert bench_llm.main(["--config", VOICE, *options]) == 0
     ours, plain = json.loads(capsys.readouterr().out)["measurements"]
     assert (ours["variant"], plain["variant"]) == ("as configured", "baseline")
     assert plain["turns"] == 2 and plain["failed"] == 0

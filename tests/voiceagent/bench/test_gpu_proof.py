@@ -13,12 +13,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from llm_load.runs import random_draft
+from llm_load.variants import for_bench, llm_variants
 from speculating_config import speculating_config
 
 from llmcore.engines.vllm_fitness import Device, misfits
 from llmcore.engines.vllm_settings import VllmSettings
-from voiceagent.bench.llm import random_draft
-from voiceagent.bench.llm_parts import for_bench, llm_variants
 
 ROOT = Path(__file__).parents[3]
 CPU, HOPPER = Device(), Device(1, (9, 0))

@@ -7,6 +7,13 @@ from random import Random
 
 import pytest
 from bench_material import write_material
+from llm_load import overload
+from llm_load.calls import LlmCaller, LlmFigures, LlmTimes
+from llm_load.distribution import TracedCall, TracedTurn
+from llm_load.measure import Load, measure, measure_freeing, measure_trace
+from llm_load.overload import Callers, Overload
+from llm_load.replay import CHARACTERS_A_TOKEN, Replay
+from llm_load.variants import LlmVariant
 from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 
@@ -14,13 +21,7 @@ from llmcore.engine import Delta, EngineLoad, Message, Request
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.priority_engine import PriorityLlm
-from voiceagent.bench import llm_overload
-from voiceagent.bench.llm_calls import LlmCaller, LlmFigures, LlmTimes
-from voiceagent.bench.llm_measure import Load, measure, measure_freeing, measure_trace
-from voiceagent.bench.llm_overload import Callers, Overload
-from voiceagent.bench.llm_parts import LlmVariant
-from voiceagent.bench.material import CHARACTERS_A_TOKEN, Material, Replay
-from voiceagent.bench.trace.distribution import TracedCall, TracedTurn
+from voiceagent.bench.material import Material
 from voiceagent.config.tables import load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.telemetry.llm_metrics import LlmMetrics
@@ -109,7 +110,7 @@ def watch_of(llm: PriorityLlm) -> LlmMonitor:
 
 async def test_who_is_refused_calls_again_and_is_counted(monkeypatch: pytest.MonkeyPatch, replay):
     """One call is always taken, and here no second one."""
-    monkeypatch.setattr(llm_overload, "AGAIN_S", 0.01)
+    monkeypatch.setattr(overload, "AGAIN_S", 0.01)
     admission = AdmissionControl(max_running=1, max_utilization=1.0, max_ttft_s=1e-9)
     llm = PriorityLlm(ScriptedLlm([HANG]), PriorityQueue(QueueLimits(1, 1500, 1)), admission)
     callers = Callers(llm, watch_of(llm), DEMO, replay, seed=1)

@@ -3,9 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from llm_load.variants import for_bench, llm_variants, parse_techniques, served_elsewhere
 from speculating_config import speculating_config
 
-from voiceagent.bench.llm_parts import PATIENCE_S, for_bench, llm_variants, parse_techniques, served_elsewhere
+from voiceagent.bench.gate.load import PATIENCE_S
 from voiceagent.config.tables import Config, load
 from voiceagent.validation.errors import CommandFailed
 

@@ -6,13 +6,12 @@ from random import Random
 
 import pytest
 from bench_material import CONVERSATIONS, write_lines, write_material
+from llm_load.replay import CHARACTERS_A_TOKEN, Replay
 
 from voiceagent.bench.material import (
-    CHARACTERS_A_TOKEN,
     ChatMessage,
     Conversation,
     Material,
-    Replay,
     shuffled,
 )
 from voiceagent.validation.errors import CommandFailed, ConfigError

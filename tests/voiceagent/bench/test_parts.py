@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from voiceagent.bench.parts import PARTS, is_on, parse_parts, turned, variants
+from voiceagent.bench.turns import PARTS, is_on, parse_parts, turned, variants
 from voiceagent.config.tables import Config
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.config import LlmEngineConfig

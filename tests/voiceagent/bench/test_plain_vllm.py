@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from llm_load.runs import plain_command, plain_vllm
 
-from voiceagent.bench.llm import plain_command, plain_vllm
 from voiceagent.config.tables import load
 from voiceagent.validation.errors import CommandFailed
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from llm_load.runs import random_draft
 from shipped_models import DRAFT
 from speculating_config import speculating_config
 
-from voiceagent.bench.llm import random_draft
 from voiceagent.config.tables import load
 
 CONFIGS = Path(__file__).parents[3] / "configs"

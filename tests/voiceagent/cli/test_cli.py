@@ -52,7 +52,7 @@ def speech() -> Path:
     [
         ("gate", "Check that the LLM still answers correctly and in time."),
         ("calls show", "One call, turn by turn."),
-        ("bench people", "Turns, words and waits on recordings of people."),
+        ("bench calls", "A server under many concurrent calls."),
         ("init", "one of: chat, cpu, demo, german, gpu, hosted, languages, spanish, vllm-cpu (demo)"),
     ],
 )

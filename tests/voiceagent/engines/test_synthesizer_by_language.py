@@ -9,7 +9,7 @@ import pytest
 
 from audio.synthesizers import Speech, WordTiming, further_languages, speak_with
 from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
-from voiceagent.engines.synthesizer_by_language import SynthesizerByLanguage
+from voiceagent.engines.languages import SynthesizerByLanguage
 
 
 class Voice:

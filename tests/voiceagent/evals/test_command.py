@@ -20,7 +20,7 @@ from voiceagent.validation.errors import CommandFailed, ConfigError
 CONFIG = """
 [agent]
 [recognizer]
-engine = "voiceagent.bench.people.offline:NoWords"
+engine = "people.offline:NoWords"
 [llm]
 engine = "voiceagent.testing:RehearsedModel"
 [synthesizer]

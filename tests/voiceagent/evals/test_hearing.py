@@ -12,7 +12,6 @@ import pytest
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import load
 from voiceagent.evals.callable_agent import callable_agent
 from voiceagent.evals.delivery import RATE_HZ
@@ -23,12 +22,13 @@ from voiceagent.evals.results import Results, run_of
 from voiceagent.evals.runs import run_once
 from voiceagent.evals.scenario import EvalFile, Scenario, Times
 from voiceagent.evals.virtual_engines import EngineThread
+from voiceagent.evals.virtual_time import run_virtually
 
 CONFIG = """
 [agent]
 instructions = "You sell pizza."
 [recognizer]
-engine = "voiceagent.bench.people.offline:NoWords"
+engine = "people.offline:NoWords"
 [llm]
 engine = "voiceagent.testing:RehearsedModel"
 script = [["What size should they be?"], ["Fine."]]

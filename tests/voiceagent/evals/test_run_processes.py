@@ -31,7 +31,7 @@ CONFIG = f"""
 [agent]
 python = "{__name__}:NAME"
 [recognizer]
-engine = "voiceagent.bench.people.offline:NoWords"
+engine = "people.offline:NoWords"
 [llm]
 engine = "{__name__}:Polite"
 [synthesizer]

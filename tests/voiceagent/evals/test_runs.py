@@ -8,18 +8,18 @@ from pathlib import Path
 
 from llmcore.engine import Delta, Request, ServerError, Usage
 from voiceagent.agents import Agent
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.config.tables import load
 from voiceagent.evals.callable_agent import callable_agent
 from voiceagent.evals.results import Run
 from voiceagent.evals.runs import run_once
 from voiceagent.evals.scenario import EvalFile, Scenario
+from voiceagent.evals.virtual_time import run_virtually
 
 CONFIG = f"""
 [agent]
 instructions = "You sell pizza."
 [recognizer]
-engine = "voiceagent.bench.people.offline:NoWords"
+engine = "people.offline:NoWords"
 [llm]
 engine = "{__name__}:Failing"
 [synthesizer]

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from voiceagent.agents import Agent, tool
-from voiceagent.bench.people.virtual_time import frozen, run_virtually
 from voiceagent.config.tables import load
 from voiceagent.evals import sound_call
 from voiceagent.evals.callable_agent import callable_agent
@@ -22,12 +21,13 @@ from voiceagent.evals.record import CallRecord
 from voiceagent.evals.scenario import EvalFile, LineConfig, Scenario, Times
 from voiceagent.evals.sound_call import MAX_ANSWER_S, _Ear
 from voiceagent.evals.virtual_engines import EngineThread
+from voiceagent.evals.virtual_time import frozen, run_virtually
 
 CONFIG = """
 [agent]
 python = "{module}:{kind}"
 [recognizer]
-engine = "voiceagent.bench.people.offline:NoWords"
+engine = "people.offline:NoWords"
 [llm]
 engine = "voiceagent.testing:RehearsedModel"
 script = [[

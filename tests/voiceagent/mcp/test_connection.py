@@ -16,11 +16,10 @@ from hostile_mcp import hostile_mcp
 from mcp_servers import mcp_server
 from structlog.testing import capture_logs
 
-from voiceagent.mcp.config import McpConfig
+from voiceagent.mcp.config import McpConfig, McpFailed, Target
 from voiceagent.mcp.connection import Connection
 from voiceagent.mcp.policies.reach import Reach
 from voiceagent.mcp.policies.results import MAX_LISTED, TooMuch
-from voiceagent.mcp.target import McpFailed, Target
 
 CONFIG = McpConfig().model_copy(update={"connect_s": 20.0, "max_response_bytes": 200_000})
 STDIO = Target(command=sys.executable, args=(mcp_servers.__file__, "stdio"))

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from voiceagent.conversation.mcp import ListedTool, McpError, McpServer, ToolFilter
-from voiceagent.mcp.config import McpConfig, McpServerConfig
+from voiceagent.mcp.config import McpConfig, McpFailed, McpServerConfig, Target
 from voiceagent.mcp.pool import McpPool
 from voiceagent.mcp.shared_connections import REFRESH_INTERVAL_S
-from voiceagent.mcp.target import McpFailed, Target
 from voiceagent.validation.errors import ConfigError
 
 URL = "https://shop.example/mcp"

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from people.offline import NoWords, quick_services
 
 from audio.recognizers import Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import Delta, LlmError, Message, Request, ToolCall, Usage
-from voiceagent.bench.people.offline import NoWords, quick_services
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.config import LlmEndConfig
 from voiceagent.conversation.mcp import ListedTool

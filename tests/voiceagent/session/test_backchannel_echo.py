@@ -16,12 +16,12 @@ from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers.espeak import EspeakSynthesizer
 from tests.voiceagent.session.test_echo import SENTENCES, livekit_runtime
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.speech import trimmed
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.call_events import CallEvent, EventHandled
 from voiceagent.engines.hosted import hosted
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.session.config import EchoConfig
 from voiceagent.session.publishing import Subscriptions
 from voiceagent.session.session import Session

@@ -13,8 +13,8 @@ from call_settings import call_settings
 
 from audio.pcm import AudioFormat
 from audio.synthesizers import Speech
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.conversation.agent_config import AgentConfig
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.session.backchannel_player import LEAD_S, MIN_QUIET_S, BackchannelPlayer
 from voiceagent.session.background import FRAME_S, Background
 from voiceagent.session.timers import TICK_S, Pacer

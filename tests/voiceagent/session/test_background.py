@@ -16,9 +16,9 @@ from audio.mixer import DUCKED_GAIN
 from audio.pcm import AudioFormat, Samples
 from audio.synthesizers import Speech
 from audio.wav import write_wav
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.events import Event, PlayoutPlayed
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.session.background import Background
 from voiceagent.session.speaking import Speaker
 from voiceagent.session.timers import Pacer

@@ -14,10 +14,10 @@ from yielding.stop_engines import PreparedVoice, SilentLlm, StopRecognizer
 
 from audio.echo import EchoCanceller, EchoError
 from audio.synthesizers.espeak import EspeakSynthesizer
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.speech import trimmed
 from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.engines.hosted import hosted
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.session import echo_control
 from voiceagent.session.config import EchoConfig
 from voiceagent.transports.local_call import FORMAT, speak

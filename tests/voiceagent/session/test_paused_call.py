@@ -17,9 +17,9 @@ from audio.pcm import AudioFormat, Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis
 from llmcore.engine import Delta, Request
 from tests.voiceagent.session.test_session import Brain, Mouth
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings, InferencePause
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.session.session import Session
 
 HZ = SAMPLE_RATE_HZ

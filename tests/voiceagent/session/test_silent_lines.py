@@ -16,12 +16,12 @@ from sounds import said
 from audio.pcm import AudioFormat, Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 from tests.voiceagent.session.test_session import Brain, Ears, Mouth
-from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.speech import voice_end_s
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.call_events import CallEvent, EventHandled
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.evals.virtual_time import run_virtually
 from voiceagent.session.publishing import Subscriptions
 from voiceagent.session.session import Session
 

@@ -13,7 +13,7 @@ from audio.speech_events import (
     TurnEnded,
     VoiceNoticed,
 )
-from voiceagent.session.speech_gate import SpeechGate
+from voiceagent.session.turn_detection import SpeechGate
 
 STARTED = SpeechStarted(1.0, -20.0)
 

@@ -13,7 +13,7 @@ from voiceagent.conversation.events import Event, TurnJudged
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.services import Measuring
-from voiceagent.session.turn_judge import TurnJudge
+from voiceagent.session.turn_detection import TurnJudge
 from voiceagent.telemetry.metrics import Metrics
 
 SOUND = np.zeros(16_000, np.int16)

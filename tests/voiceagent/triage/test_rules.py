@@ -17,8 +17,17 @@ from voiceagent.conversation.latency import Outcome, StageName, StageTime, TurnC
 from voiceagent.server.app import Server
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.triage.exports import ALERTS, CLUSTER, DASHBOARD, alerts, dashboard
-from voiceagent.triage.expressions import Gauge, Quantile, Reading, Share, Spread, Window
-from voiceagent.triage.history import WINDOW_S, History, reading
+from voiceagent.triage.expressions import (
+    WINDOW_S,
+    Gauge,
+    History,
+    Quantile,
+    Reading,
+    Share,
+    Spread,
+    Window,
+    reading,
+)
 from voiceagent.triage.page import as_json, as_page
 from voiceagent.triage.rules import RULES, judge
 

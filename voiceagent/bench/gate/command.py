@@ -27,10 +27,9 @@ from voiceagent.bench.gate.figures import (
     slower,
     write_baseline,
 )
-from voiceagent.bench.gate.load import Answered, Run
+from voiceagent.bench.gate.load import Answered, Run, alone
 from voiceagent.bench.gate.reference import Reference
 from voiceagent.bench.json_lines import read_lines
-from voiceagent.bench.llm_parts import alone
 from voiceagent.bench.material import LabelledQuestion
 from voiceagent.bench.scoring import check_judge, verdicts
 from voiceagent.config.tables import Config

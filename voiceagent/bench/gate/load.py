@@ -3,19 +3,56 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from statistics import median
 
 from llmcore.engine import Llm, Message, Request
 from voiceagent.bench.gate.figures import Block, Times
 from voiceagent.bench.gate.reference import Reference
-from voiceagent.bench.gate.usage import usage
 from voiceagent.bench.material import LabelledQuestion
+from voiceagent.config.tables import Config
+
+_PROC = Path("/proc")
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PARENT, _USER, _SYSTEM, _PAGES = 1, 11, 12, 21
+"""Fields of /proc/PID/stat after the name (proc(5))."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Resource usage. cpu_s: CPU time since the processes began. memory_bytes: resident memory."""
+
+    cpu_s: float
+    memory_bytes: int
+
+
+def usage() -> Usage:
+    """Return the usage of this process and its descendants; without /proc, only this process's CPU time."""
+    stats = dict(_stats())
+    tree = {os.getpid()}
+    while more := {pid for pid, fields in stats.items() if int(fields[_PARENT]) in tree} - tree:
+        tree |= more
+    below = [stats[pid] for pid in tree - {os.getpid()}]
+    ticks = sum(int(fields[_USER]) + int(fields[_SYSTEM]) for fields in below)
+    pages = sum(int(stats[pid][_PAGES]) for pid in tree if pid in stats)
+    return Usage(time.process_time() + ticks * _TICK_S, pages * _PAGE)
+
+
+def _stats() -> Iterator[tuple[int, list[str]]]:
+    for path in _PROC.glob("[0-9]*/stat"):
+        try:
+            yield int(path.parent.name), path.read_text().rpartition(") ")[2].split()
+        except OSError:  # the process has ended
+            continue
+
 
 BLOCK = 20
 """Questions per block under load."""
@@ -31,6 +68,14 @@ LATEST = 8
 """Number of latest responses whose median is that response time."""
 MAX_TOKENS = 96
 """Maximum answer in tokens; the longest of the demo's has about 50."""
+PATIENCE_S = 60.0
+"""Timeout of the first token and of each piece; here lateness is a result, not a failure."""
+
+
+def alone(config: Config) -> Config:
+    """Return a configuration without a fallback LLM, which would hide failures, and with long timeouts."""
+    timeouts = config.timeouts.model_copy(update={"first_token_s": PATIENCE_S})
+    return config.model_copy(update={"fallback": None, "timeouts": timeouts})
 
 
 @dataclass(frozen=True, slots=True)

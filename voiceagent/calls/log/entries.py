@@ -53,9 +53,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SoundSpan:
-    """Position of a part of a response in the recording: samples at the recording's rate, `until`
-    exclusive.
-    """
+    """Position of a part of a response in the recording: samples at its rate, `until` exclusive."""
 
     response_id: str
     since: int
@@ -81,9 +79,7 @@ class SilentSpan:
 
 @dataclass(frozen=True, slots=True)
 class LoopStalled:
-    """The event loop woke `lag_s` too late at `clock_s`, monotonic seconds. Nothing was processed
-    meanwhile.
-    """
+    """The event loop woke `lag_s` too late at `clock_s`, monotonic seconds. Nothing was done meanwhile."""
 
     clock_s: float
     lag_s: float
@@ -134,9 +130,7 @@ class CallEnded:
 
 @dataclass(frozen=True, slots=True)
 class CallLost:
-    """The call's process was lost. Written afterwards by another process, with the reason. clock_s: monotonic
-    seconds.
-    """
+    """The call's process was lost, as another one writes, with the reason. clock_s: monotonic seconds."""
 
     reason: str
     clock_s: float

@@ -92,7 +92,6 @@ class LogWriter:
         )
 
     def entry(self, entry: Entry) -> bytes:
-        """Return the line of an entry."""
         if isinstance(entry, Record):
             return self._record(entry)
         return self._line(encode(entry, self._texts))
@@ -137,9 +136,7 @@ class LoggedRecord:
 
 @dataclass(frozen=True, slots=True)
 class CallLog:
-    """A decoded log. recorded_hz: sample rate of the recording, 0 without one. ended: None if the log broke
-    off.
-    """
+    """A decoded log. recorded_hz: the recording's rate, 0 without one. ended: None if the log broke off."""
 
     header: Header
     records: tuple[LoggedRecord, ...]

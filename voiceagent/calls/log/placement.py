@@ -267,7 +267,6 @@ class _AgentSound:
         self._pieces = left
 
     def finish(self) -> None:
-        """End the run."""
         if self._resampler is not None:
             self._convert(last=True)
             self._resampler = None

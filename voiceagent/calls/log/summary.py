@@ -171,9 +171,7 @@ class _Turns:
         return typed
 
     def report(self, report: Json, at_s: float) -> None:
-        """Add a report. It follows the end of its response directly; one at the end of the call names the
-        response.
-        """
+        """Add a report. It follows its response's end directly; one at the call's end names the response."""
         if report["outcome"] == "hung_up":
             response_id = report["response_id"]
             self._unfinished.reported(response_id)

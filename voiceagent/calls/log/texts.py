@@ -17,9 +17,7 @@ Words = Literal["keep", "redact", "omit"]
 
 
 class TextTable:
-    """Numbers of the texts of one log: a text is written once, then by its number. words: keeps, redacts or
-    omits each.
-    """
+    """Numbers of the texts of one log: written once, then by number. words: keeps, redacts or omits each."""
 
     def __init__(self, words: Words) -> None:
         self._words = words

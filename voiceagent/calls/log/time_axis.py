@@ -41,9 +41,7 @@ class TimeAxis:
         self._rate_hz = rate_hz
 
     def record(self, clock_s: float, received_s: float) -> None:
-        """Record how much of the caller's audio was received at `clock_s`. Must be called in order
-        of time.
-        """
+        """Record how much of the caller's audio was received at `clock_s`. Call in order of time."""
         if not self._received_s or received_s > self._received_s[-1]:
             self._clocks_s.append(clock_s)
             self._received_s.append(received_s)
@@ -65,9 +63,7 @@ class TimeAxis:
         return sample / self._rate_hz if self._rate_hz else 0.0
 
     def _by_clock(self, clock_s: float) -> float:
-        """Convert clock time by the last record before it that had new audio, limited to the position of the
-        next one.
-        """
+        """Convert clock time by the last record before it with new audio, at most to the next position."""
         if not self._rate_hz:
             return max(0.0, clock_s - self._began_s)
         index = bisect_right(self._clocks_s, clock_s)

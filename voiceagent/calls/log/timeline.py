@@ -67,9 +67,7 @@ class Timeline:
             raise LogError(f"no line of a log: {error}") from error
 
     def changes(self) -> dict[str, Json]:
-        """Return the changes since the last call: the call, and each changed turn, response and
-        tool in full.
-        """
+        """Return the changes since the last call: the call, each changed turn, response and tool in full."""
         stalls, self._stalls = self._stalls, []
         hooks, self._failed_hooks = self._failed_hooks, []
         requests, self._requests = self._requests, []

@@ -17,9 +17,7 @@ _DECISION = {"RequireSilence": EndOfTurn}
 
 
 class TimelineParts:
-    """Turns, responses and tools of one call's timeline. texts: of the log. axis: positions in the
-    recording.
-    """
+    """Turns, responses and tools of one call's timeline. texts: of the log. axis: of the recording."""
 
     def __init__(self, texts: ReadTexts, axis: TimeAxis) -> None:
         self._texts = texts
@@ -148,9 +146,7 @@ class TimelineParts:
                     self._touch("responses", response_id)
 
     def report(self, line: Json) -> None:
-        """Add a report. It follows the end of its response directly; one at the end of the call names the
-        response.
-        """
+        """Add a report. It follows its response's end directly; one at the call's end names the response."""
         if line["outcome"] == "hung_up":
             response_id = line["response_id"]
         else:
@@ -203,9 +199,7 @@ class TimelineParts:
         return str(self._texts.resolved(reference))
 
     def _heard_of(self, response: AgentResponse) -> str | None:
-        """Return the played text, None if unknown. Old logs without playout data at the end have "" for the
-        last response.
-        """
+        """Return the played text, None if unknown. Old logs without its end have "" for the last."""
         known = response.status != "hung_up" or self._open.gone
         return self._heard.get(response.item_id) if known else None
 

@@ -51,7 +51,6 @@ class ToolSteps:
         self._known: set[str] = set()
 
     def of(self, line: Json) -> Iterator[ToolStep]:
-        """Yield the steps in this line."""
         event = line["event"]
         match event:
             case {"type": "ToolCallsReady" | "CallsDue", "response_id": response_id}:

@@ -1,6 +1,4 @@
-"""Responses in playout at the end of a call whose process was lost: their stages come from the log, as there
-is no report.
-"""
+"""Responses in playout as a call's process was lost: their stages, without a report, from the log."""
 
 from __future__ import annotations
 
@@ -33,7 +31,6 @@ class UnfinishedResponses:
         self._called_by: str | None = None
 
     def record(self, line: Json) -> None:
-        """Process a record."""
         clock_s = line["s"]
         match line["event"]:
             case {"type": "TurnEnded", "at_s": at_s}:
@@ -51,7 +48,6 @@ class UnfinishedResponses:
             self._command(command, clock_s)
 
     def reported(self, response_id: str) -> None:
-        """Remove a response that has a report."""
         self._responses.pop(response_id, None)
 
     def stages_by_response(self) -> dict[str, tuple[str, tuple[StageTime, ...]]]:

@@ -1,6 +1,4 @@
-"""Answers of engines in a forked call: from the log if the request is the same, otherwise from live
-engines.
-"""
+"""Answers of engines in a forked call: from the log if the request is the same, else from live engines."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ from voiceagent.conversation import events as ev
 
 
 class ClockReading(NamedTuple):
-    """Current time. clock_s: monotonic seconds. received_s: the media clock, seconds of the
-    caller's audio.
-    """
+    """Current time. clock_s: monotonic seconds. received_s: seconds of the caller's audio."""
 
     clock_s: float
     received_s: float
@@ -94,7 +90,6 @@ class Answers:
         self.counts = Counts()
 
     def response(self, start: do.StartResponse, now: ClockReading) -> DelayedEvents:
-        """Return the events of a response."""
         if not self._live_stages & {"llm", "synthesizer"}:
             made = self._recorded.response(start, now.clock_s)
             if made is not None:
@@ -144,9 +139,7 @@ class Answers:
         return self._hear(self._hearing_engines, item_id, now)
 
     def words(self, item_id: str, paused_at_s: float, number: bool, now: ClockReading) -> DelayedEvents:
-        """Return the settled transcript of a turn that has paused at this position. number: a number is
-        expected.
-        """
+        """Return the settled transcript of a turn that paused at this position. number: one is expected."""
         began_at_s = self._turns.get(item_id, 0.0)
         known = item_id not in self._heard and self._recorded.has_words(began_at_s, paused_at_s)
         if self._hearing_engines is None or known:

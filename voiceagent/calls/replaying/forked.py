@@ -56,7 +56,6 @@ def logged_steps(log: CallLog) -> tuple[Step, ...]:
 
 
 def settings_in(log: CallLog) -> list[CallSettings]:
-    """Return all settings that a call had."""
     changed = [
         record.event.settings for record in log.records if isinstance(record.event, ev.SettingsChanged)
     ]

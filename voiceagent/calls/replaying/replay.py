@@ -166,7 +166,6 @@ def _ended_conversation(log: CallLog, yield_gil: Callable[[], None] = lambda: No
 
 
 def _handled(handle: Handle, event: ev.Event) -> tuple[Json, str]:
-    """Return the commands for an event, or the fault."""
     try:
         return [encode(command, _INLINE) for command in handle(event)], ""
     except Exception as fault:  # of the conversation, which should never raise

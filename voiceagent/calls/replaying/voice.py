@@ -56,9 +56,7 @@ class LoggedPauses:
                     pause.required_s = command["decision"]["silence_s"] + more_s
 
     def at_least_s(self, paused_at_s: float, silence_s: float) -> float:
-        """Return the earliest clock time at which this silence can have ended the turn that paused at this
-        position.
-        """
+        """Return the earliest clock time at which silence can have ended the turn that paused here."""
         pause = self._pauses.get(paused_at_s)
         if pause is None:
             return -math.inf
@@ -93,18 +91,14 @@ class CallersVoice:
 
     @property
     def speaking(self) -> bool:
-        """True while the caller speaks."""
         return self._state == "speaking"
 
     @property
     def generation(self) -> int:
-        """Generation number, incremented when speech begins, pauses or resumes, and when the end of a pause
-        is rescheduled.
-        """
+        """Generation: changes when speech begins, pauses or resumes, and when a pause's end changes."""
         return self._generation
 
     def apply(self, event: ev.Event, now_s: float) -> None:
-        """Apply an event as in the call."""
         match event:
             case ev.SpeechStarted():
                 self._state, self._told = "speaking", set()
@@ -123,9 +117,7 @@ class CallersVoice:
         self._generation += 1
 
     def translate(self, event: ev.Event, now_s: float) -> ev.Event | None:
-        """Translate an event to the current state: resumed speech may be a new turn, or the reverse. Return
-        None to ignore it.
-        """
+        """Translate an event to the current state: resumed speech may be a new turn, or the reverse."""
         spoken = isinstance(event, ev.SpeechPaused | ev.VoiceLouder | ev.InterruptionConfirmed)
         of_a_turn = isinstance(event, ev.InterruptionCandidate)  # also during a pause, if the voice is loud
         if (spoken and not self.speaking) or (of_a_turn and self._state == "silent"):

@@ -20,8 +20,7 @@ FOLDS = 5
 BINS = 10
 STEPS = 100
 MIN_AUC = 0.7
-"""Minimum AUC for which the model's score is worth its LLM step: the transcript features reach 0.8 to 0.95.
-"""
+"""Minimum AUC for which the model's score is worth a step: the transcript features reach 0.8 to 0.95."""
 WEIGHTS = tuple(tenth / 10 for tenth in range(11))
 
 Floats = NDArray[np.float64]
@@ -112,9 +111,7 @@ def _fit(odds: Floats, others: Floats, over: Bools) -> LlmEnd:
 
 
 def platt(odds: Floats, over: Bools) -> tuple[float, float]:
-    """Return scale and offset of log-odds, [n], that maximise the likelihood of labels, [n], by Newton's
-    method.
-    """
+    """Return scale and offset of log-odds, [n], of the maximum likelihood of labels [n], by Newton."""
     counts = _label_weights(over)
     ends, pauses = int(over.sum()), int((~over).sum())
     # smoothed targets instead of 1 and 0, as in Lin, Lin and Weng

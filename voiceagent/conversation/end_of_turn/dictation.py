@@ -27,9 +27,7 @@ MIN_REQUEST_LOG_ODDS = 3.0
 ACCOUNT_DIGITS = range(6, 10)
 """Digits with which a requested number of unknown length may be complete."""
 PAUSE_FACTOR, GROUP_PAUSE_S = 2.0, 0.4
-"""A pause before the next group lasts up to this multiple of the caller's longest so far, plus the
-seconds.
-"""
+"""A pause before the next group lasts up to this multiple of the caller's longest, plus the seconds."""
 MIN_GROUP_PAUSE_S = 1.0
 """Minimum pause that is granted before the next group."""
 MIN_SPELLED_LETTERS = 2
@@ -65,9 +63,7 @@ def dictation(
 
 
 def asks_for_number(agent: str, by_code: tuple[int, ...] | None, language: TurnEndLanguage | None) -> bool:
-    """Return True if the caller is to say a number without letters, a count or a time of day. agent, by_code:
-    see `dictation`.
-    """
+    """Return True if the caller is to say a number, count or time of day. agent, by_code: see `dictation`."""
     if by_code is not None or language is None:
         return bool(by_code)
     asked, open_words = last_sentence(agent), language.open_words
@@ -125,9 +121,7 @@ def number_completeness(
 
 
 def spelled(text: str, agent: str, language: TurnEndLanguage | None) -> bool | None:
-    """Return True if a text ends with letters that the agent asked for, False if it does not; None if it
-    asked for none.
-    """
+    """Return True if a text ends with letters that the agent asked for; None if it asked for none."""
     if language is None:
         return None
     open_words = language.open_words

@@ -8,8 +8,7 @@ from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLangu
 from voiceagent.conversation.words import phrase_length_at
 
 SENTENCES = 2
-"""Number of the newest sentences that may ask for it together: "Hold on. Let me get my card."
-"""
+"""Number of the newest sentences that may ask for it together: "Hold on. Let me get my card." """
 
 
 def asks_for_moment(sentences: Sequence[tuple[str, ...]], language: TurnEndLanguage | None) -> bool:

@@ -54,7 +54,6 @@ class PromptHistory:
         """Replacements of old turns. The prompt after one does not continue the prompt before it."""
 
     def messages(self, items: Sequence[Item]) -> tuple[Message, ...]:
-        """Return the items as messages of a prompt."""
         summary, rest = self._split(items)
         return self._messages(summary, rest)
 

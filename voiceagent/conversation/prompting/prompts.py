@@ -77,9 +77,7 @@ class Prompts:
         return self.prefill(turn, settings) if not turn.private and turn.recognition.stable != read else []
 
     def score_turn_end(self, turn: CallerTurn, settings: CallSettings) -> list[AskTurnEnd]:
-        """Ask the LLM whether the turn ends with its transcript, most of which is prefilled. Once per
-        text.
-        """
+        """Ask the LLM whether the turn ends with its transcript, mostly prefilled. Once per text."""
         wanted = self._policy.llm_end is not None and turn.announced and turn.respond and not turn.private
         if not wanted or turn.recognition.ends is not None or not words_of(turn.text):
             return []

@@ -76,9 +76,7 @@ class CurrentResponse:
         return PlannedWords(message, response.first_call_id)
 
     def is_awaited(self, item_id: str, words: tuple[str, ...]) -> bool:
-        """Return True if a preemptive response to this turn with these words was started and has no audio
-        yet.
-        """
+        """Return True if a preemptive response to this turn and words has started, without audio yet."""
         response = self.preemptive
         return response is not None and response.answers_turn(item_id, words) and not response.is_ready
 
@@ -108,9 +106,7 @@ class CurrentResponse:
     def start(
         self, start: do.StartResponse, wanted: ev.ResponseRequested, words: tuple[str, ...] = ()
     ) -> list[Command]:
-        """Start a response. A preemptive one answers these words of the caller and is held until
-        `release`.
-        """
+        """Start a response. A preemptive one answers these words and is held until `release`."""
         if start.preemptive:
             self.preemptive = self._new(start, wanted, Preemptive(words))
             return [start]
@@ -146,9 +142,7 @@ class CurrentResponse:
         return [do.HoldCalls(self.active.response_id, seconds)]
 
     def release(self, settings: CallSettings, acts_after_s: float = 0.0) -> list[Command]:
-        """Make the preemptive response the active one: its assumption came true. acts_after_s: see
-        `hold_calls`.
-        """
+        """Make the preemptive response active: its assumption came true. acts_after_s: see `hold_calls`."""
         response = self.preemptive
         if response is None or not isinstance(response.phase, Preemptive):
             return []

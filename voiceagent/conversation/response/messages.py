@@ -21,15 +21,11 @@ class ResponseMessages:
         self.played_texts: OrderedDict[str, PlayedText] = OrderedDict()
 
     def is_blank_start(self, response: Response, fragment: Fragment) -> bool:
-        """Return True for white space before any text: models write a line break before a call, which is no
-        message.
-        """
+        """Return True for white space before any text: models write a line break before a call."""
         return not (self._history.as_logged or response.joined or fragment.text.strip())
 
     def join(self, response: Response) -> str | None:
-        """Return the id of the item before the response's message, which joins the history with its first
-        text.
-        """
+        """Return the id of the item before the message, which joins the history with its first text."""
         if not response.wanted.in_conversation:
             return None
         if not response.joined:

@@ -178,7 +178,6 @@ class Response:
         )
 
     def start_notification(self) -> notify.NotifyResponseStarted:
-        """Return the notification that the response begins."""
         start, wanted = self.start, self.wanted
         return notify.NotifyResponseStarted(
             start.response_id,

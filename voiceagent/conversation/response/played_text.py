@@ -34,9 +34,7 @@ class _Part:
         return self.fragment.alignment or (((0, 0),) if self.fragment.spoken else ())
 
     def words_played(self, samples: int) -> int:
-        """Return the number of words in the first `samples` samples; a word counts from the middle of its
-        audio.
-        """
+        """Return the number of words in the first `samples` samples; a word counts from its middle."""
         starts = [spoken for spoken, _ in self.pairs]
         if not starts:  # no spoken text
             return 0
@@ -66,9 +64,7 @@ class _Part:
         self.complete = True
 
     def _anchors(self) -> list[tuple[float, float]]:
-        """Return pairs (index in `spoken`, sample), ascending. Between them positions are interpolated
-        linearly.
-        """
+        """Return pairs (index in `spoken`, sample), ascending. Between them interpolation is linear."""
         length = len(self.fragment.spoken)
         if not self.timings:
             slowest = length * self.character_samples
@@ -179,15 +175,11 @@ class PlayedText:
         self.false_end = True
 
     def played(self, played_s: float) -> str:
-        """Return the text up to the last word of which half or more is in the first `played_s` seconds of
-        audio.
-        """
+        """Return the text up to the last word of which half or more is in the first `played_s` seconds."""
         return "" if self.false_end else self.text_until(played_s)
 
     def text_until(self, played_s: float) -> str:
-        """Return the text of the first `played_s` seconds of audio, even of a response that should not have
-        started.
-        """
+        """Return the text of the first `played_s` seconds of audio, even if it should not have started."""
         if math.isinf(played_s):
             return self.text
         left = max(0, round(played_s * self._rate_hz))

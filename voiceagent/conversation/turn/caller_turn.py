@@ -187,9 +187,7 @@ class CallerTurn:
 
     @property
     def voiced_s(self) -> float:
-        """Seconds from its first voiced sample to the last before the pause; infinite while the caller is
-        speaking.
-        """
+        """Seconds from its first voiced sample to the last before the pause; infinite during speech."""
         return math.inf if isinstance(self.phase, Speaking) else self.phase.at_s - self.started_at_s
 
     @property

@@ -13,15 +13,11 @@ from typing import Protocol
 from voiceagent.conversation.words import words_of
 
 REACTION_S = 0.2
-"""Least time after which people react to a word. An echo begins before its last word has been over for that
-long.
-"""
+"""Least time after which people react to a word. An echo begins sooner after its last word."""
 MAX_DELAY_S = 0.7
 """Longest delay of an echo on a line whose delay was not measured, and error of a position in a text."""
 _DELAY_ERROR_S = 0.3
-"""Error of a position in a text where the delay was measured: words without timings are placed by their
-letters.
-"""
+"""Error of a position in a text where the delay was measured: words without timings go by letters."""
 _MIN_SHARE = 0.7
 """Least share of the letters that the agent said too: an echo is cut at both ends, and misheard there."""
 _MIN_LETTERS = 3
@@ -47,9 +43,7 @@ class Overlap:
     delay_s: float | None = None
 
     def is_echo(self, text: str, voiced_s: float) -> bool:
-        """Return True if these words are the agent's. voiced_s: length of the voice, infinite if it
-        continues.
-        """
+        """Return True if these words are the agent's. voiced_s: of the voice, infinite if it continues."""
         heard = words_of(text)
         # one word may be the caller's own choice of those that the agent offers
         if len(heard) < (2 if self.delay_s is None else 1):

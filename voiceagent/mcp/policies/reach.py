@@ -10,9 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 _PORTS = {"http": 80, "https": 443}
 _NAT64, _LOCAL_NAT64 = ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48")
-"""NAT64 prefixes: RFC 6052, section 2.1, and RFC 8215, a network-local one that `ipaddress` treats as
-global.
-"""
+"""NAT64 prefixes: RFC 6052, section 2.1, and RFC 8215, a local one that `ipaddress` treats as global."""
 
 
 class NotAllowed(ValueError):

@@ -16,14 +16,11 @@ UNCOUNTED_S = 1.0
 FIRST_COST = 0.01
 """Prior for the CPU cost of a call, as a fraction of a core: twice that of a phone call."""
 FIRST_CALLS_S = 36_000.0
-"""Weight of the prior `FIRST_COST`, in seconds of calls: calls that have just begun do not show their cost
-yet.
-"""
+"""Weight of the prior `FIRST_COST`, in seconds of calls: new calls do not show their cost yet."""
 MEMORY_S = 3600.0
 """Time constant of the mean: after this time an observation counts 1/e."""
 LATE_S = 0.02
-"""Typical lag from which a worker counts as full, even with little CPU use: other processes occupy its core.
-"""
+"""Typical lag from which a worker counts as full, even with little CPU use: others occupy its core."""
 
 
 class WorkerLoad(NamedTuple):
@@ -72,7 +69,6 @@ class Balance:
         self._recent: deque[tuple[float, int]] = deque()
 
     def pick(self, now_s: float, workers: Sequence[WorkerLoad], able: Collection[int]) -> int:
-        """Return the number of one of the `able` workers."""
         self._cost.observe(now_s, workers)
         while self._recent and self._recent[0][0] <= now_s - UNCOUNTED_S:
             self._recent.popleft()

@@ -40,9 +40,7 @@ class Supervision:
 
 
 class Heartbeat:
-    """Duration of the current heartbeat silence. full: from the last reply, the process accepts no
-    new work.
-    """
+    """Duration of the current heartbeat silence. full: by the last reply, it accepts no new work."""
 
     def __init__(self, supervision: Supervision) -> None:
         self._supervision = supervision
@@ -64,7 +62,6 @@ class Heartbeat:
         return False
 
     def on_reply(self, full: bool = False) -> None:
-        """Record a heartbeat reply."""
         self._awaits_reply, self.full = False, full
         self.silent_s = 0.0
         self._last_busy_s, self._worked_until_s = None, 0.0

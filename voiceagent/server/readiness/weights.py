@@ -84,9 +84,7 @@ def _licence_of_voice(card: Path, voice: str) -> str:
 
 
 def weights_of(engine: str, options: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Weights]:
-    """Yield the models of an engine. engine: short name. options: its keyword arguments, with
-    absolute paths.
-    """
+    """Yield the models of an engine. engine: short name. options: its arguments, with absolute paths."""
     if engine == "vllm":
         yield _of_hub("model", str(options.get("model", "")), hub_cache(environ))
         draft = (options.get("speculative") or {}).get("model")
@@ -113,9 +111,7 @@ def hub_cache(environ: Mapping[str, str]) -> Path:
 
 
 def loaded_bytes(weights: Weights, dtype: str, quantization: str | None) -> int:
-    """Return the bytes of a checkpoint loaded in `dtype` ("auto": its own), with 8 bits if quantized to
-    "fp8".
-    """
+    """Return the bytes of a checkpoint loaded in `dtype` ("auto": its own), 8 bits if it is "fp8"."""
     stored = weights.bytes()
     config = weights.folder / "config.json" if weights.folder is not None else None
     if config is None or not config.is_file():

@@ -80,7 +80,6 @@ class Exporter:
         self._thread = threading.Thread(target=self._run, name="send traces", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def send(self, spans: Sequence[Span]) -> None:

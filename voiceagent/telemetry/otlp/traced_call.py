@@ -40,13 +40,11 @@ class TracedCall:
         self._broken = False
 
     def join_trace(self, traceparent: str) -> None:
-        """See `CallTracer`."""
         place = parse(traceparent)
         if place is not None:
             self._spans.place = place
 
     def traceparent(self, of: str) -> str:
-        """See `CallTracer`."""
         return self._spans.traceparent(of)
 
     def enter_tool(self, call_id: str) -> None:
@@ -54,7 +52,6 @@ class TracedCall:
         attach(_PROPAGATOR.extract({"traceparent": self.traceparent(call_id)}))
 
     def on_event(self, event: CallEvent) -> None:
-        """See `CallSubscriber`."""
         if not self._spans.place.sampled:
             return
         try:

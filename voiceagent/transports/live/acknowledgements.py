@@ -10,9 +10,7 @@ from collections.abc import Callable
 from voiceagent.conversation import notifications as notify
 
 AGAIN_S = 8.0
-"""Seconds of silence after which the phrase comes again; twice as many each time. A caller on a silent line
-takes it for dead.
-"""
+"""Seconds of silence until the phrase comes again; twice as many each time. A silent line seems dead."""
 
 
 class Acknowledgement:

@@ -355,7 +355,6 @@ class LiveCall:
             self.refuse(RequestError("input_audio_buffer_overflow", message, "audio"))
 
     def refuse(self, error: RequestError) -> None:
-        """Send an error."""
         about = error.code, error.message, error.param, error.client_event_id
         self._client.send(self._client.encoder.error(*about))
 

@@ -18,7 +18,7 @@ from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.protocol.encode import to_json
 from voiceagent.transports.realtime.resuming import ResumableWire
 from voiceagent.transports.realtime.sidebands.endpoint import Attached
-from voiceagent.transports.webrtc.output import AudioOutput
+from voiceagent.transports.webrtc.media import AudioOutput
 
 EVERYTHING = Permissions(None)
 REFLECTED = AudioFormat.PCM_24K
@@ -68,7 +68,6 @@ class LiveClient:
         return round((self._clock() - self._began_s) * 1000)
 
     def notify(self, notification: notify.Notification) -> None:
-        """Send a notification to the client."""
         for event in self.encoder.encode(notification, self.now_ms, self.received_s):
             self.send(event)
         self.on_notification(notification)

@@ -36,9 +36,7 @@ def live_routes(
     forks: Forks,
     hang_up: Callable[[CallAsked], Awaitable[bool]],
 ) -> list[BaseRoute]:
-    """Return the routes of the API, except recordings. hang_up: ends a session of any process, or returns
-    False.
-    """
+    """Return the routes of the API, except recordings. hang_up: ends any process's session, or is False."""
 
     async def asked_for(request: Request) -> CallAsked:
         peer = address_of(request)

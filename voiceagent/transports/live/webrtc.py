@@ -30,7 +30,7 @@ from voiceagent.transports.realtime.protocol.errors import Wire, from_validation
 from voiceagent.transports.realtime.protocol.limits import check_object
 from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.transports.webrtc.calls import WebRtcCalls
-from voiceagent.transports.webrtc.output import AudioOutput
+from voiceagent.transports.webrtc.media import AudioOutput
 from voiceagent.transports.websocket import address_of
 
 PATH = "/v1/live/sessions"

@@ -65,9 +65,7 @@ class LiveEndpoint:
         self._limits = limits
 
     async def serve(self, websocket: WebSocket) -> None:
-        """Serve one connection, from its handshake to the end of its session: the endpoint of a
-        `WebSocketRoute`.
-        """
+        """Serve one connection, from handshake to its session's end: the endpoint of a `WebSocketRoute`."""
         await self._admission.learn(websocket.headers, address_of(websocket))
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
@@ -84,9 +82,7 @@ class LiveEndpoint:
     async def run(
         self, websocket: WebSocket, caller: Admitted, read_start: Callable[[str | bytes], Start]
     ) -> None:
-        """Run a session of an authenticated caller. read_start: decodes the first event; raises
-        RequestError.
-        """
+        """Run an authenticated caller's session. read_start: decodes the first event; raises RequestError."""
         session_id = new_id(LIVE_PREFIX.rstrip("_"))
         try:
             resume_s = wanted_resume_s(websocket.query_params.get("resume_s"))

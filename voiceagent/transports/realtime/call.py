@@ -55,7 +55,6 @@ class RealtimeCall:
                 self._refuse(error)
 
     def begin(self) -> None:
-        """Begin the call."""
         self.prepare()
         self._call.begin(self._greet)
 
@@ -75,9 +74,7 @@ class RealtimeCall:
             self._drop(overflow)
 
     def hear(self, samples: Samples, filler: bool = False) -> None:
-        """Push audio that did not come in events, int16 mono at the rate of the input format. filler: see
-        `Call.hear`.
-        """
+        """Push audio that came without events, int16 mono at the input's rate. filler: see `Call.hear`."""
         try:
             self._call.hear(samples, filler)
             self._overflowing = False

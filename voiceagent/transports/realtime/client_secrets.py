@@ -57,9 +57,7 @@ class SecretsEndpoint:
         self._limits = limits
 
     async def create(self, request: Request) -> Response:
-        """Create a client secret. Holders of a client secret may not create another. Raise NotAdmitted,
-        RequestError.
-        """
+        """Create a client secret. Holders of one may not create another. Raise NotAdmitted, RequestError."""
         self._admission.admit_owner(request.headers, address_of(request))
         document = to_object(await request.body() or b"{}", "the body", self._limits)
         try:

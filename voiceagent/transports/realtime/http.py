@@ -183,9 +183,7 @@ class SingleSlashes:
 
 
 def wants_transcription(query: Mapping[str, str], session: Mapping[str, Any]) -> bool:
-    """Return True for a call that only transcribes, by its request's query or its first session. Raise
-    RequestError.
-    """
+    """Return True for a call that only transcribes, by its query or first session. Raise RequestError."""
     intent = query.get("intent", "conversation")
     if intent not in ("conversation", "transcription"):
         message = f"intent is {shorten(intent)}; allowed: 'conversation', 'transcription'"

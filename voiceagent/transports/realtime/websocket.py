@@ -53,7 +53,6 @@ class WebSocketClient:
         self._encoder = Encoder(call_id, conversation_id(call_id), round(time.time() + max_call_s))
 
     def notify(self, notification: notify.Notification) -> None:
-        """Send a notification to the client."""
         for event in self._encoder.encode(notification):
             self.outbox.put(to_json(event))
 
@@ -77,9 +76,7 @@ class WebSocketClient:
 
 
 class RealtimeEndpoint:
-    """Endpoint of calls over WebSockets. limits: of each call. sidebands: serves connections to running
-    calls.
-    """
+    """Endpoint of calls over WebSockets. limits: of each. sidebands: serves connections to running calls."""
 
     def __init__(
         self,
@@ -96,9 +93,7 @@ class RealtimeEndpoint:
         self._sidebands = sidebands
 
     async def serve(self, websocket: WebSocket) -> None:
-        """Serve one connection, from its handshake to the end of its call: the endpoint of a
-        `WebSocketRoute`.
-        """
+        """Serve one connection, from handshake to its call's end: the endpoint of a `WebSocketRoute`."""
         await self._admission.learn(websocket.headers, address_of(websocket))
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
@@ -156,9 +151,7 @@ def asks_for_beta(websocket: WebSocket) -> bool:
 
 
 async def refuse_beta(websocket: WebSocket) -> None:
-    """Send an `error` event and close the connection, as OpenAI does. (Browsers do not show refused
-    handshakes.)
-    """
+    """Send an `error` event and close the connection, as OpenAI does: browsers show no refused handshakes"""
     offered = websocket.scope["subprotocols"]
     await websocket.accept("realtime" if "realtime" in offered else None)
     message = (

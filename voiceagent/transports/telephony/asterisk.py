@@ -6,20 +6,22 @@ if the channel was dialled with `f(json)`; otherwise text is plain.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
+import re
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
-from voiceagent.transports.telephony.asterisk_control import AsteriskControl
-from voiceagent.transports.telephony.control import CallControl
+from voiceagent.transports.telephony.control import CallControl, ControlError, RestRequest, send_for_json
 from voiceagent.transports.telephony.provider import LineSettings, PhoneLine, ProviderConfig
 from voiceagent.transports.telephony.stream.json_messages import Digit, Text, read_fields, read_text
 from voiceagent.transports.telephony.stream.serializer import (
@@ -69,9 +71,7 @@ _MESSAGES: TypeAdapter[_Message] = TypeAdapter(Annotated[_Message, Field(discrim
 
 
 class AsteriskSerializer:
-    """Serializer of one channel. Messages of 20 ms are whole frames for Asterisk, so its buffering is not
-    needed.
-    """
+    """Serializer of one channel. Messages of 20 ms are whole frames for Asterisk: it need not buffer."""
 
     def __init__(self) -> None:
         self._format: AudioFormat | None = None
@@ -101,9 +101,7 @@ class AsteriskSerializer:
         return encode_sound(frame, self._format)
 
     def mark(self, name: str) -> str | None:
-        """Return a mark. Asterisk reports it when it reaches the front of its queue. None in the plain
-        protocol.
-        """
+        """Return a mark. Asterisk reports it at the front of its queue. None in the plain protocol."""
         return self._command("MARK_MEDIA", correlation_id=name) if self._json else None
 
     def clear(self) -> str:
@@ -170,12 +168,85 @@ class AsteriskConfig(ProviderConfig):
 
 
 def has_password(password: str, headers: Mapping[str, str]) -> bool:
-    """Return True if `Authorization` holds this password (RFC 7617), for any user. headers: names in lower
-    case.
-    """
+    """Return True if `Authorization` has this password (RFC 7617). headers: names in lower case."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     try:
         sent = b64decode(given.strip(), validate=True).partition(b":")[2]
     except (Base64Error, ValueError):
         return False
     return scheme.lower() == "basic" and hmac.compare_digest(sent, password.encode())
+
+
+MOVED_S, POLL_S = 5.0, 0.1
+"""Maximum wait for Asterisk to move a channel, and the interval at which its bridges are read."""
+_EXTENSION = re.compile(r"[+\w.*#-]{1,80}")
+"""Extensions that `ChannelRedirect` reads as one argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class AsteriskControl:
+    """Control of the channel at the other end of ours. url: of Asterisk's HTTP server. user: name and
+    password of ari.conf. channel: name of our channel, which `Dial` has bridged.
+    """
+
+    url: str
+    user: tuple[str, str]
+    channel: str
+    transfers: bool = True
+
+    async def hang_up(self) -> None:
+        """Do nothing: the stream's command ends our channel, and the dialplan goes on."""
+
+    async def transfer(self, number: str) -> None:
+        """Continue the caller in the dialplan, at the extension `number`. Raise ControlError."""
+        ours, caller = await self._ends(self.channel)
+        await self._move(caller, "voiceagent-transfer", number)
+        await self._until(lambda bridges: not any({ours, caller} <= one for one in bridges))
+
+    async def join(self, other: str) -> None:
+        """Have the dialplan bridge the other ends of both calls. Raise ControlError."""
+        _, colleague = await self._ends(self.channel)
+        _, caller = await self._ends(other)
+        await self._move(colleague, "voiceagent-join", caller)
+        await self._until(lambda bridges: any({caller, colleague} <= one for one in bridges))
+
+    async def send_digits(self, digits: str) -> bool:
+        """Return False: keys are sent as tones."""
+        return False
+
+    async def _ends(self, name: str) -> tuple[str, str]:
+        """Return the ids of the channel with this name, and of the one bridged to it."""
+        channels = await self._ask("GET", "/channels")
+        ours = next((str(one["id"]) for one in channels if one["name"] == name), "")
+        bridge = next((one for one in await self._bridges() if ours in one), frozenset())
+        if ours not in bridge or len(bridge) != 2:
+            raise ControlError(f"{name} is not bridged to one other channel")
+        (other,) = bridge - {ours}
+        return ours, other
+
+    async def _move(self, channel: str, context: str, extension: str) -> None:
+        if not _EXTENSION.fullmatch(extension):
+            raise ControlError("the number has other characters than an extension")
+        start = {
+            "endpoint": "Local/s@voiceagent-move",
+            "context": "voiceagent-move",
+            "extension": "s",
+            "priority": 1,
+            "variables": {"VOICEAGENT_CHANNEL": channel, "VOICEAGENT_TO": f"{context},{extension},1"},
+        }
+        await self._ask("POST", "/channels", start)
+
+    async def _until(self, is_done: Callable[[list[frozenset[str]]], bool]) -> None:
+        """Wait until Asterisk's bridges are as they should be. Raise ControlError."""
+        for _ in range(round(MOVED_S / POLL_S)):
+            if is_done(await self._bridges()):
+                return
+            await asyncio.sleep(POLL_S)
+        raise ControlError("Asterisk did not move the channel; see voiceagent-move in docs/telephony.md")
+
+    async def _bridges(self) -> list[frozenset[str]]:
+        return [frozenset(one["channels"]) for one in await self._ask("GET", "/bridges")]
+
+    async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        url = f"{self.url.rstrip('/')}/ari{path}"
+        return await send_for_json(RestRequest(method, url, json=body, user=self.user))

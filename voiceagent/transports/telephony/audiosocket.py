@@ -181,7 +181,6 @@ class AudioSocketEndpoint:
         await asyncio.get_running_loop().connect_accepted_socket(self.protocol, connection)
 
     def protocol(self) -> asyncio.Protocol:
-        """Return the protocol for a new connection."""
         return _ReadInRounds(self.serve)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -221,7 +220,6 @@ class _ReadInRounds(asyncio.StreamReaderProtocol):
         super().__init__(asyncio.StreamReader(), serve)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Join the reading rounds."""
         transport = cast("asyncio.Transport", transport)
         transport.set_write_buffer_limits(high=MAX_UNSENT_BYTES)
         rounds = reading_of(asyncio.get_running_loop())
@@ -230,7 +228,6 @@ class _ReadInRounds(asyncio.StreamReaderProtocol):
         self._reading.join()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Leave the reading rounds."""
         self._reading.lost()
         super().connection_lost(exc)
 

@@ -72,9 +72,7 @@ async def send(request: RestRequest) -> Mapping[str, Any]:
 
 
 async def send_for_json(request: RestRequest) -> Any:
-    """Send a request and return the JSON value of the answer, None if it has none. Raise ControlError, as
-    `send`.
-    """
+    """Send a request. Return the answer's JSON value, None without one. Raise ControlError, as `send`."""
     try:
         async with httpx2.AsyncClient(timeout=TIMEOUT_S) as client:
             answer = await client.request(

@@ -23,7 +23,7 @@ from voiceagent.session.agent import (
 )
 from voiceagent.telemetry.log import Personal
 from voiceagent.transports.telephony.control import CallControl, ControlError
-from voiceagent.transports.telephony.key_sender import KeySender
+from voiceagent.transports.telephony.keys import KeySender
 from voiceagent.transports.telephony.outbound.warm_transfer import WarmTransfer
 from voiceagent.transports.telephony.stream.menu_loop import KeyDecision, MenuLoop
 
@@ -94,9 +94,7 @@ class LineTools:
         return tuple(tools)
 
     async def transfer(self, destination: str = "", number: str = "", brief: str = "") -> None:
-        """Transfer the caller to a configured destination or to a number. brief: see `Line`. Raise
-        ToolFailed, TransferFailed.
-        """
+        """Transfer to a destination or number. brief: see `Line`. Raise ToolFailed, TransferFailed."""
         if self._control is None or not self._control.transfers:
             raise ToolFailed("this line cannot transfer calls; the caller is still there")
         if not number and destination not in self._transfers:

@@ -20,8 +20,7 @@ from voiceagent.telemetry.log import Personal
 from voiceagent.transports.connection import Ending
 from voiceagent.transports.telephony.call_start import MAX_DATA_VALUE, opening_items, phone_settings
 from voiceagent.transports.telephony.control import CallControl, ControlError
-from voiceagent.transports.telephony.key_receiver import KeyReceiver
-from voiceagent.transports.telephony.key_sender import KeySender
+from voiceagent.transports.telephony.keys import KeyReceiver, KeySender
 from voiceagent.transports.telephony.line_tools import LineTools
 from voiceagent.transports.telephony.outbound.colleague import BRIEFED, Colleague
 from voiceagent.transports.telephony.outbound.dialer import Dialer

@@ -10,9 +10,8 @@ from audio.pcm import Samples
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.transports.outbox import Outbox
-from voiceagent.transports.telephony.stream.marks import Marks, Played
+from voiceagent.transports.telephony.stream.marks import Marks, Played, Unplayed
 from voiceagent.transports.telephony.stream.serializer import Message, Serializer
-from voiceagent.transports.telephony.stream.unplayed import Unplayed
 
 log = structlog.get_logger()
 

@@ -109,9 +109,7 @@ class PlivoSerializer(JsonStream):
     messages: ClassVar[TypeAdapter[Any]] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
     def mark(self, name: str) -> str:
-        """Return a checkpoint. Plivo reports when the audio before it was played, and nothing if it was
-        cleared.
-        """
+        """Return a checkpoint. Plivo reports when the audio before it was played, not if cleared."""
         return self._message(event="checkpoint", name=name)
 
     def clear(self) -> str:
@@ -187,14 +185,11 @@ def dial_xml(number: str) -> str:
 
 
 def conference_xml(room: str) -> str:
-    """Return the XML that moves a call into a conference, which ends when either side leaves, as plivo 4.63.0
-    writes it.
-    """
+    """Return the XML that moves a call into a conference, that either side ends, as plivo 4.63.0 does."""
     return f'<Response><Conference endConferenceOnExit="true">{escape(room)}</Conference></Response>'
 
 
 def hang_up_request(api_url: str, account_id: str, call_id: str, token: str) -> RestRequest:
-    """Return the request that ends a call."""
     return RestRequest("DELETE", _call_url(api_url, account_id, call_id), user=(account_id, token))
 
 
@@ -252,7 +247,6 @@ class PlivoControl:
             await send(transfer_request(self.api_url, self.started.account_id, call_id, self.token, url))
 
     async def send_digits(self, digits: str) -> bool:
-        """See `CallControl`."""
         account_id, call_id = self.started.account_id, self.started.call_id
         await send(digits_request(self.api_url, account_id, call_id, self.token, digits))
         return True
@@ -272,9 +266,7 @@ class PlivoConfig(ProviderConfig):
     """Base URL of Plivo's REST API."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
-        """Return the provider; without a token, calls are neither authenticated nor controlled. Raise
-        ConfigError.
-        """
+        """Return the provider; without a token no call is authenticated or controlled. Raise ConfigError."""
         token = settings.key("auth_token_env", self.auth_token_env)
         if token is None:
             return PhoneLine(PlivoSerializer)

@@ -25,9 +25,7 @@ API_URL = r"^https?://[^/\s]+/?$"
 Control = Callable[[Started], CallControl | None]
 """Returns the control of a call; None if the call cannot be controlled."""
 Trust = Callable[[str, Mapping[str, str]], bool]
-"""Returns True if a handshake for this URL, with these headers (names in lower case), comes from the
-provider.
-"""
+"""Returns True if a handshake with this URL and headers (names in lower case) comes from the provider."""
 
 
 def no_control(started: Started) -> None:
@@ -100,7 +98,6 @@ class LineSettings:
         return key
 
     def config_error(self, setting: str, value: object, message: str) -> ConfigError:
-        """Return the error of one setting of the table."""
         return config_error(self.source, f"telephony.{self.provider}.{setting}", value, message)
 
 

@@ -131,9 +131,7 @@ class PhoneStreams:
 
     @contextmanager
     def running(self, name: str, stream: PhoneStream) -> Iterator[None]:
-        """Let other streams of this name continue a call, for the length of the block. name: provider and the
-        call's id there.
-        """
+        """Let other streams of this name continue a call in the block. name: provider and its call id."""
         self._streams[name] = stream
         try:
             yield

@@ -71,9 +71,7 @@ def telephony_routes(
 
 
 def _check_keys(telephony: TelephonyConfig, host: str, source: Path) -> None:
-    """Raise ConfigError for a provider that others can reach without a key: anyone could call at the owner's
-    cost.
-    """
+    """Raise ConfigError for a provider that others can reach without a key, at the owner's cost."""
     public = telephony.public_url is not None or host not in LOOPBACK
     for name, provider in telephony.providers().items():
         if public and provider.key_env is None and name not in telephony.open:

@@ -44,9 +44,7 @@ FORMATS = {
 
 
 def _by_name(parameters: object) -> object:
-    """Convert `custom_parameters` to a dict if they arrive in Telnyx's input form, a list of names and
-    values.
-    """
+    """Convert `custom_parameters` to a dict if in Telnyx's input form, a list of names and values."""
     if not isinstance(parameters, list):
         return parameters
     pairs = [(one.get("name"), one.get("value")) for one in parameters if isinstance(one, dict)]
@@ -118,14 +116,11 @@ class TelnyxSerializer(JsonStream):
         return Started(start["call_control_id"], self._format, self._format, parameters=parameters)
 
     def _other(self, said: _ErrorMessage) -> LineError:
-        """Return the reported error. All documented errors concern one message; a stream that is over sends
-        `stop`.
-        """
+        """Return the reported error. All known errors concern one message; a stream's end is `stop`."""
         return LineError(shorten(said.get("payload")))
 
 
 def hang_up_request(api_url: str, call_id: str, key: str) -> RestRequest:
-    """Return the request that ends a call."""
     return _command(api_url, call_id, key, "hangup", {})
 
 
@@ -176,7 +171,6 @@ class TelnyxControl:
         await send(bridge_request(self.api_url, self.call_id, self.key, other))
 
     async def send_digits(self, digits: str) -> bool:
-        """See `CallControl`."""
         await send(digits_request(self.api_url, self.call_id, self.key, digits))
         return True
 

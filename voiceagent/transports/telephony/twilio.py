@@ -138,7 +138,6 @@ def connect_twiml(
 
 
 def hang_up_request(api_url: str, account_id: str, call_id: str, token: str) -> RestRequest:
-    """Return the request that ends a call."""
     return _update(api_url, account_id, call_id, token, {"Status": "completed"})
 
 
@@ -214,9 +213,7 @@ class TwilioConfig(ProviderConfig):
     """Base URL of Twilio's REST API, for other regions."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
-        """Return the provider; without a token, calls are neither authenticated nor controlled. Raise
-        ConfigError.
-        """
+        """Return the provider; without a token no call is authenticated or controlled. Raise ConfigError."""
         token = settings.key("auth_token_env", self.auth_token_env)
         placement = settings.placement
         answer = partial(_connect, placement.next_call, token is not None)

@@ -203,7 +203,6 @@ def _from_base64(text: str) -> bytes:
 
 
 def hang_up_request(api_url: str, call_id: str, token: str) -> RestRequest:
-    """Return the request that ends a call."""
     return _update(api_url, call_id, token, {"action": "hangup"})
 
 
@@ -260,7 +259,6 @@ class VonageControl:
             await send(conference_request(self.api_url, call_id, self._token(), other))
 
     async def send_digits(self, digits: str) -> bool:
-        """See `CallControl`."""
         await send(digits_request(self.api_url, self.call_id, self._token(), digits))
         return True
 

@@ -41,7 +41,6 @@ class Webhook:
     check_agent: Callable[[str], None] = any_agent
 
     def route(self, path: str) -> Route:
-        """Return the webhook's route."""
         return Route(path, self._serve, methods=["GET", "POST"])
 
     async def _serve(self, request: Request) -> Response:

@@ -21,8 +21,7 @@ _MAX_FRAGMENTS = 1_024
 _MAX_EARLY = 256
 """Maximum number of chunks after a missing one; each one sorts all of them."""
 _MAX_ACKNOWLEDGED = 1_024
-"""Maximum number of chunks that a packet may acknowledge after a missing one: more than are ever in flight.
-"""
+"""Maximum number of chunks that a packet may acknowledge after a missing one: more than ever in flight."""
 _PARAMETER_BYTES = 4
 
 

@@ -41,9 +41,8 @@ from voiceagent.transports.webrtc.aiortc_internals import (
     ice_connection,
 )
 from voiceagent.transports.webrtc.aiortc_sctp_internals import LimitedEvents, drop_unsendable
-from voiceagent.transports.webrtc.media import CALLER_HZ, RTP_HZ, AgentVoice, CallerAudio
+from voiceagent.transports.webrtc.media import CALLER_HZ, RTP_HZ, AgentVoice, AudioOutput, CallerAudio
 from voiceagent.transports.webrtc.network import Network
-from voiceagent.transports.webrtc.output import AudioOutput
 from voiceagent.transports.webrtc.rtp import RtpPacket
 from voiceagent.transports.webrtc.telephone_events import EventFormat, EventReceiver
 from voiceagent.transports.webrtc.wire import DataChannelWire
@@ -55,9 +54,7 @@ FRAME = round(AGENT_HZ * FRAME_S)
 
 
 class WebRtcLine:
-    """Line of one call: a `Line`. events: telephone events as agreed; None, or unset, if the caller did not
-    offer them.
-    """
+    """Line of one call: a `Line`. events: telephone events, None if the caller did not offer them."""
 
     outbound: OutboundDetails | None = None
 
@@ -174,9 +171,7 @@ class WebRtcCall:
             raise _refused("the offer cannot be answered") from error
 
     async def _agree(self, voice: RTCRtpTransceiver, events: EventFormat | None) -> str:
-        """Return the answer to the offer that was read; `voice` has its transport. events: telephone events
-        in the offer.
-        """
+        """Return the answer to the offer; `voice` has its transport. events: telephone events in it."""
         # separate from the budget of events: this one is for the packets that carry them, and for audio
         allowance = Allowance(self._limits.max_bytes_per_s, time.monotonic())
         if self._peer.sctp is not None:

@@ -14,8 +14,8 @@ from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
 from voiceagent.transports.webrtc.call import MediaHandler, WebRtcCall
+from voiceagent.transports.webrtc.media import AudioOutput
 from voiceagent.transports.webrtc.network import Network
-from voiceagent.transports.webrtc.output import AudioOutput
 
 log = structlog.get_logger()
 
@@ -24,9 +24,7 @@ REMEMBERED_CALLS = 1_000
 
 
 class WebRtcCalls:
-    """The WebRTC calls of one process. limits: of each. on_unreadable: called for each datagram that is
-    invalid STUN.
-    """
+    """WebRTC calls of one process. limits: of each. on_unreadable: called for each invalid STUN datagram."""
 
     def __init__(
         self,
@@ -66,9 +64,7 @@ class WebRtcCalls:
         task.add_done_callback(self._running.discard)
 
     def hang_up(self, call_id: str) -> bool:
-        """End a call. Return True also for a call that has already ended: clients may close the connection
-        and hang up as well.
-        """
+        """End a call. Return True also if it has ended already: clients may close the connection too."""
         connection = self._calls.get(call_id)
         if connection is not None:
             connection.end(Ending("the client hung up", "hung_up_by_id", 1000))

@@ -32,7 +32,7 @@ from voiceagent.transports.realtime.protocol.limits import check_object
 from voiceagent.transports.realtime.protocol.response import ServerEvent
 from voiceagent.transports.realtime.protocol.session_settings import merge_given
 from voiceagent.transports.webrtc.calls import WebRtcCalls
-from voiceagent.transports.webrtc.output import AudioOutput
+from voiceagent.transports.webrtc.media import AudioOutput
 from voiceagent.transports.websocket import address_of
 from voiceagent.validation.errors import shorten
 
@@ -49,7 +49,6 @@ class WebRtcClient:
         self._encoder = Encoder(call_id, conversation_id(call_id), round(time.time() + max_call_s))
 
     def notify(self, notification: notify.Notification) -> None:
-        """Send a notification to the client."""
         for event in self._encoder.encode(notification):
             self._put(event)
         if isinstance(notification, notify.NotifyResponseEnded) and self.output.is_playing(
@@ -160,7 +159,6 @@ class WebRtcEndpoint:
 
 
 async def _parse_request(request: Request, limits: TransportLimits) -> _CallRequest:
-    """Parse a request for a call. Raise RequestError."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     model = request.query_params.get("model", "")
     if kind == "application/sdp":

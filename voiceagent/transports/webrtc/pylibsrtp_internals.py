@@ -17,9 +17,7 @@ MAX_PACKET_BYTES = 1_500
 
 
 def rtp_encryption(session: Session) -> Callable[[bytes], bytes]:
-    """Return a function that encrypts an RTP packet. It raises pylibsrtp.Error for one that is too long or
-    invalid.
-    """
+    """Return a function that encrypts an RTP packet. It raises pylibsrtp.Error for an invalid one."""
     return _function(session, lib.srtp_protect, MAX_PACKET_BYTES - SRTP_MAX_TRAILER_LEN)
 
 

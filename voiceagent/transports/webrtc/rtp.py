@@ -1,6 +1,4 @@
-"""RTP (RFC 3550), as far as one audio stream needs it: packets, header extensions, and the remote's delay
-from RTCP.
-"""
+"""RTP (RFC 3550), as far as one audio stream needs it: packets, header extensions, the remote's delay."""
 
 from __future__ import annotations
 

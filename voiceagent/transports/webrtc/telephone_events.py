@@ -19,9 +19,7 @@ END_PACKETS = 3
 
 
 class EventFormat(NamedTuple):
-    """Telephone events as agreed. rate_hz: of the durations in them; their RTP timestamps are the audio's, as
-    browsers send them.
-    """
+    """Telephone events as agreed. rate_hz: of durations; RTP timestamps are the audio's, as browsers'."""
 
     payload_type: int
     rate_hz: int
@@ -38,9 +36,7 @@ class EventPacket(NamedTuple):
 
 
 def event_packets(key: str, frame_ticks: int) -> Iterator[EventPacket]:
-    """Yield the packets of a key. All have the RTP timestamp of its beginning. frame_ticks: timestamp units
-    per 20 ms.
-    """
+    """Yield the packets of a key, all of its begin's RTP timestamp. frame_ticks: units per 20 ms."""
     code = KEYS.index(key)
     for frame in range(1, EVENT_FRAMES + 1):
         is_last = frame == EVENT_FRAMES

@@ -64,9 +64,7 @@ class DataChannelWire:
         raise Disconnected(*await self._gone)
 
     async def send(self, message: str) -> None:
-        """Send an event. Waits for the channel, and while too many bytes are unsent. Without a channel,
-        events are dropped.
-        """
+        """Send an event. Waits for the channel, and while much is unsent. Without a channel it is dropped."""
         await self._decided.wait()
         if self._channel is None:
             return

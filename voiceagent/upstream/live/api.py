@@ -16,9 +16,7 @@ from voiceagent.upstream.messages import Event, Wait
 from voiceagent.upstream.responses import MAX_TOOL_CALLS
 
 REQUEST_S = 10.0
-"""Time after which a request that the model did not speak to counts as answered. A delegated answer takes
-seconds.
-"""
+"""Time after which a request that the model did not speak to counts as answered. Delegation takes seconds."""
 ANSWER = "Answer the caller's last message now."
 STOPPED = "[The application has stopped your speech: the caller did not hear the rest. Wait for the caller.]"
 _ENDS = {
@@ -130,7 +128,6 @@ class LiveApi:
         return event.get("voiced") is False and not self._output.is_open
 
     def incoming(self, event: Event) -> list[Event | Wait]:
-        """See `UpstreamApi`."""
         match event["type"]:
             case messages.LIVE_AUDIO:
                 if self.ignores(event):
@@ -156,7 +153,6 @@ class LiveApi:
                 return []
 
     def waited(self, name: str) -> list[Event | Wait]:
-        """See `UpstreamApi`."""
         match name:
             case speech.OUTPUT:
                 return self._end_output()

@@ -49,7 +49,6 @@ class Output:
         return self.response_id != ""
 
     def begin(self) -> list[Event | Wait]:
-        """Begin a response."""
         self.response_id, self._item_id = self.new_id("resp"), self.new_id("item")
         self._has_words = False
         return [created(self.response_id)]
@@ -159,10 +158,8 @@ class CallerTurn:
 
 
 def created(response_id: str) -> Event:
-    """Return the event of a response that begins."""
     return {"type": "response.created", "response": {"id": response_id, "output_modalities": ["audio"]}}
 
 
 def done(response_id: str, status: str = "completed", **fields: Any) -> Event:
-    """Return the event of a response that ends."""
     return {"type": "response.done", "response": {"id": response_id, "status": status, **fields}}

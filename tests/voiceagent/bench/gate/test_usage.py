@@ -3,7 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from voiceagent.bench.gate.usage import usage
+from voiceagent.bench.gate.load import usage
 
 
 def test_memory_of_a_child_counts_in():

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from people.conditions import parse_conditions, said_again, under
+from people.material import Clip
 
-from voiceagent.bench.people.conditions import parse_conditions, said_again, under
-from voiceagent.bench.people.material import Clip
 from voiceagent.transports.local_call import FORMAT
 from voiceagent.validation.errors import CommandFailed
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from voiceagent.bench.people.material import Clip, Kind
-from voiceagent.bench.people.outcome import (
+from people.material import Clip, Kind
+from people.outcome import (
     AgentSound,
     Outcome,
     Point,

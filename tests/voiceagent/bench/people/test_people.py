@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench_people import main
+from people.material import Clip
+from people.outcome import Outcome
+from people.smart_turn_alone import ASKED_AFTER_S, LONGEST_S, Judged
 from sounds import said
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.wav import write_wav
-from voiceagent.bench.people.material import Clip
-from voiceagent.bench.people.outcome import Outcome
-from voiceagent.bench.people.smart_turn_alone import ASKED_AFTER_S, LONGEST_S, Judged
 from voiceagent.bench.server_process import serve_command
-from voiceagent.cli.main import main
 
 ROOT = Path(__file__).parents[4]
 
@@ -55,7 +55,7 @@ async def people(tmp_path: Path) -> str:
 
 
 def bench(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert main(["bench", "people", *arguments, "--json"]) == 0
+    assert main([*arguments, "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 

@@ -2,20 +2,20 @@ from __future__ import annotations
 
 import csv
 import json
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
+from people.material import first_voiced_s, last_voiced_s, read_clips
 from recordings import FOLDER
 from sounds import said
 
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.wav import write_wav
-from voiceagent.bench.people.material import first_voiced_s, last_voiced_s, read_clips
 from voiceagent.validation.errors import CommandFailed
 
-SPLIT = list(csv.DictReader(files("voiceagent.bench.people").joinpath("split.csv").read_text().splitlines()))
+ROOT = Path(__file__).parents[4]
+SPLIT = list(csv.DictReader((ROOT / "tests/bench/people/split.csv").read_text().splitlines()))
 
 
 def folder_with(tmp_path: Path, *entries: dict[str, object]) -> Path:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from people.calls import LEAD_FRAMES, PATIENCE_S, Speaker
+from people.material import Clip
 
-from voiceagent.bench.people.calls import LEAD_FRAMES, PATIENCE_S, Speaker
-from voiceagent.bench.people.material import Clip
 from voiceagent.transports.local_call import FORMAT
 
 CLIP = Clip("clip", np.zeros(2 * FORMAT.rate_hz, np.int16), "go on", "question", voice_end_s=1.5)

@@ -5,9 +5,9 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+from llm_load.distribution import Distribution, trace_of
 
 from voiceagent.bench.material import ChatMessage, Conversation
-from voiceagent.bench.trace.distribution import Distribution, trace_of
 
 ASKED = [
     Conversation(messages=(ChatMessage(role="user", content=f"Is door number {n} open today?"),))

@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from call_world import CallWorld
+from llm_load.logs import trace_of
 from logged_call import log_of
 
-from voiceagent.bench.trace.logs import trace_of
 from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.conversation import events as ev
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from bench_material import write_material
 from kept_folder import keep_one
+from llm_load.logs import read_trace
 
 from voiceagent.bench.material import Conversation, Material
-from voiceagent.bench.trace.logs import read_trace
 from voiceagent.validation.errors import CommandFailed, ConfigError
 
 

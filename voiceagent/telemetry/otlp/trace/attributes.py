@@ -62,14 +62,11 @@ def chat_attributes(
 
 
 def operation_attributes(operation: str, provider: str) -> Attributes:
-    """Return the attributes of an operation that the conventions do not define: `speech_to_text`,
-    `text_to_speech`.
-    """
+    """Return the attributes of operations that the conventions lack: `speech_to_text`, `text_to_speech`."""
     return {"gen_ai.operation.name": operation, "gen_ai.provider.name": provider}
 
 
 def tool_attributes(name: str, call_id: str) -> Attributes:
-    """Return the attributes of one tool call."""
     return {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": name,
@@ -79,9 +76,7 @@ def tool_attributes(name: str, call_id: str) -> Attributes:
 
 
 def turn_attributes(report: TurnReport) -> Attributes:
-    """Return the attributes of a turn: stages of the caller's wait, the end-of-turn decision, preemptive
-    work.
-    """
+    """Return the attributes of a turn: stages of the wait, the end-of-turn decision, preemptive work."""
     counts, end_of_turn = report.counts, report.end_of_turn
     attributes: Attributes = {
         "voiceagent.turn.outcome": report.outcome,

@@ -64,7 +64,6 @@ class CallTrace:
             self._ended(event.reason, event.end_code, now_s)
 
     def _handled(self, handled: EventHandled, now_s: float) -> None:
-        """Add a handled event and its commands."""
         self._now_us, self._received_s = _microseconds(now_s), handled.received_s
         if (handler := _HANDLERS.get(type(handled.event))) is not None:
             handler(self, handled.event)
@@ -86,7 +85,6 @@ class CallTrace:
         self._end_response(report.response_id, moments)
 
     def _ended(self, reason: str, end_code: str, now_s: float) -> None:
-        """End the call and all open spans."""
         self._now_us = _microseconds(now_s)
         for response_id in list(self._responses):
             self._end_late_response(response_id)
@@ -256,7 +254,6 @@ class CallTrace:
                 del self._responses[response_id]
 
     def _end_response(self, response_id: str, moments: Moments) -> None:
-        """Add the spans of a response."""
         response = self._responses[response_id]
         if not response.reported:
             self._turn_spans.add_chat(response_id, response, moments, self._now_us)

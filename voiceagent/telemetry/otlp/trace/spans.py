@@ -107,9 +107,7 @@ class CallSpans:
         attributes: Attributes,
         error: str = "",
     ) -> None:
-        """Add an ended span; times in microseconds of the clock. key, parent_key: keys of the span and of its
-        parent.
-        """
+        """Add an ended span; times in the clock's microseconds. key, parent_key: its own and its parent's."""
         self._ended.append(
             Span(
                 name,

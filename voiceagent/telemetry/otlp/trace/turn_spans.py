@@ -30,9 +30,7 @@ class _Running:
 
 
 class ToolSpans:
-    """Spans of tool calls, each from the model's call to its output. content: include arguments and
-    results.
-    """
+    """Spans of tool calls, each from the model's call to its output. content: with arguments and results."""
 
     def __init__(self, spans: CallSpans, content: bool) -> None:
         self._spans = spans

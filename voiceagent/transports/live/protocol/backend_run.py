@@ -65,9 +65,7 @@ class BackendRun:
         ]
 
     def end(self, ended: NotifyResponseEnded) -> list[dict[str, Any]]:
-        """End the response. A response whose speech the caller interrupted is complete here: its calls can be
-        answered.
-        """
+        """End the response. An interrupted one is complete here: its calls can be answered."""
         events = self._end_message()
         status: Status = "completed"
         extra: dict[str, Any] = {}

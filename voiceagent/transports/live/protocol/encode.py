@@ -34,7 +34,6 @@ class Encoder:
         self._message = ""
 
     def event(self, kind: str, client_event_id: str | None = None, **fields: Any) -> Event:
-        """Return an event with its id."""
         answered = {} if client_event_id is None else {"client_event_id": client_event_id}
         return {"type": kind, "event_id": self.next_id(), **answered, **fields}
 
@@ -43,7 +42,6 @@ class Encoder:
         return f"event_{next(self._numbers)}"
 
     def error(self, code: str, message: str, param: str | None, client_event_id: str | None) -> Event:
-        """Return an `error` event."""
         about: dict[str, Any] = {"type": "invalid_request_error", "code": code, "message": message}
         about |= {"param": param, "client_event_id": client_event_id}
         return self.event("error", client_event_id, error=about)

@@ -33,9 +33,7 @@ class ForkStart(ClientEvent):
 def forked_start(
     stored: CallSettings, given: ForkConfig | MediaForkConfig, event_id: str | None = None
 ) -> SessionStart:
-    """Return the start of a session that continues a stored one. stored: its settings at the end. Raise
-    RequestError.
-    """
+    """Return the start of a continued session. stored: its settings at the end. Raise RequestError."""
     output = None if stored.voice == USUAL_VOICE else AudioOutput(voice=stored.voice)
     session = SessionConfig(
         model=stored.model,

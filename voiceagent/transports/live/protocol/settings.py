@@ -126,9 +126,7 @@ class LiveSettings:
 def live_settings(
     session_id: str, expires_at: int, event: SessionStart, defaults: CallSettings, negotiated: bool = False
 ) -> LiveSettings:
-    """Return the settings of a session that starts. defaults: the call's settings. negotiated: see
-    `LiveSettings`.
-    """
+    """Return the settings of a new session. defaults: the call's settings. negotiated: see `LiveSettings`."""
     delegation = event.session.delegation or ClientDelegation()
     assert isinstance(delegation, ClientDelegation | ResponsesDelegation)
     if isinstance(delegation, ResponsesDelegation) and delegation.responses.model is None:

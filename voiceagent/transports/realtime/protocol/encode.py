@@ -221,7 +221,6 @@ class Encoder:
 
 
 def to_json(event: ServerEvent) -> str:
-    """Serialize an event."""
     return json.dumps(event, separators=(",", ":"))
 
 

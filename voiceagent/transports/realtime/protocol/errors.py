@@ -73,9 +73,7 @@ _PARTS = {"llm": "the language model", "recognizer": "speech-to-text", "synthesi
 
 
 def public_reason(reason: str) -> str:
-    """Return the reason for a failure without details that may name hosts, paths or texts of other servers.
-    The log has them.
-    """
+    """Return the reason for a failure without hosts, paths or texts of other servers, which the log has."""
     part, _, text = reason.partition(": ")
     return text if part == "limits" else f"{_PARTS.get(part, 'the server')} failed"
 

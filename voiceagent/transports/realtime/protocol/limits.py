@@ -39,9 +39,7 @@ def check_event(
     limits: EventLimits,
     audio_events: tuple[str, ...] = (APPEND,),
 ) -> None:
-    """Refuse an event, parsed from `text`, that exceeds a limit. Raise RequestError. audio_events: types of
-    the events with audio.
-    """
+    """Raise RequestError for an event, parsed from `text`, over a limit. audio_events: types with audio."""
     if document.get("type") not in audio_events:
         # audio and pictures are limited by the length of the message only
         longest = limits.max_event_bytes

@@ -123,7 +123,6 @@ class Response:
         yield {"type": "response.mcp_call.in_progress", **about}
 
     def mcp_call_ended(self, notification: NotifyMcpCallEnded) -> Iterator[ServerEvent]:
-        """Yield the events of the end of an MCP call."""
         item = notification.item
         index = self.mcp_calls.get(item.item_id)
         if index is None:  # the client deleted the item; the conversation has the call under another id
@@ -139,7 +138,6 @@ class Response:
         yield from self._item_done(from_item(item), index, notification.previous_id)
 
     def end(self, notification: NotifyResponseEnded) -> Iterator[ServerEvent]:
-        """Yield the events of the response's end."""
         if self.message is not None:
             yield from self._close_message(
                 "completed" if notification.status == "completed" else "incomplete"

@@ -45,9 +45,7 @@ class Attached(NamedTuple):
 
 @runtime_checkable
 class HasSidebands(Protocol):
-    """A call's own client whose sidebands speak its protocol. open_sideband: attaches one; None before the
-    call has begun.
-    """
+    """Client whose sidebands speak its protocol. open_sideband: attaches one; None before the call."""
 
     sidebands: list[Outbox[str]]
     open_sideband: Callable[[], Attached] | None

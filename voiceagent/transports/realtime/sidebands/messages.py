@@ -30,15 +30,11 @@ Relayed = Accepted | Refused | Closed | str
 """Values of a relayed sideband: first `Accepted` or `Refused`, then events, last `Closed`."""
 
 Relay = Callable[[CallAsked, AsyncIterator[FromClient]], AsyncGenerator[Relayed, None]]
-"""Function that attaches to a call of another process, or resumes it; the iterator yields what the client
-sends.
-"""
+"""Attaches to a call of another process, or resumes it; the iterator yields what the client sends."""
 
 
 def at_another_gateway(asked: CallAsked, url: str) -> Refused:
-    """Return the refusal for a call of another gateway: a redirect, which many clients follow, if that
-    gateway has its own URL.
-    """
+    """Return the refusal for a call of another gateway: a redirect if that gateway has its own URL."""
     if not url:
         message = "another gateway has this call, and no URL of its own (cluster.gateway_url_env)"
         return Refused(421, "call_at_another_gateway", message)

@@ -30,9 +30,7 @@ class CallBody(BaseModel):
 
 
 def idempotency_key(request: Request) -> str:
-    """Return the request's idempotency key, "" without one. Raise DialRefused for an empty one, which would
-    protect from nothing.
-    """
+    """Return the request's idempotency key, "" without one. Raise DialRefused for an empty one."""
     key = request.headers.get("idempotency-key")
     if key is not None and KEY.fullmatch(key) is None:
         message = f"Idempotency-Key is {shorten(key)}; allowed: 1 to 255 visible ASCII characters"

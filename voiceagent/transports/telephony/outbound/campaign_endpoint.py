@@ -79,7 +79,6 @@ class _CampaignBody(BaseModel):
     retry_s: Annotated[float, Field(ge=60, le=604_800)] = 1_800.0
 
     def pacing(self) -> Pacing:
-        """Return the rules of the campaign."""
         hours = self.hours
         calling = CallingHours(hours.timezone, hours.begin, hours.end, tuple(hours.days))
         return Pacing(calling, self.calls_per_minute, self.at_once, self.attempts, self.retry_s)

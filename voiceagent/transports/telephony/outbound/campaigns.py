@@ -179,7 +179,6 @@ def _find(database: sqlite3.Connection, campaign_id: str) -> Campaign | None:
 
 
 def _with_ended_calls(campaign: Campaign, database: sqlite3.Connection, now_s: float) -> Campaign:
-    """Return the campaign with the status of its calls that have ended."""
     for index, entry in enumerate(campaign.entries):
         if entry.state is not EntryState.CALLING:
             continue

@@ -35,9 +35,7 @@ class Colleague:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, briefing: Briefing, on_machine: Callable[[AnsweredBy], None]) -> None:
-        """Begin to listen, and to brief. on_machine: called if there is no person, once the transfer has
-        failed for that reason.
-        """
+        """Begin to listen, and to brief. on_machine: called once the transfer has failed without a person."""
         self._task = asyncio.create_task(self._run(briefing, on_machine), name="brief the colleague")
 
     async def _run(self, briefing: Briefing, on_machine: Callable[[AnsweredBy], None]) -> None:
@@ -66,7 +64,6 @@ class Colleague:
         self._listener.on_notification(notification)
 
     def push_audio(self, samples: Samples, rate_hz: int) -> None:
-        """Add audio of the colleague."""
         if not self._listener.is_over:
             self._listener.push_audio(samples, rate_hz)
 

@@ -203,9 +203,7 @@ class Dialer:
         return ""
 
     async def connect(self, call_id: str, provider: str) -> OutboundCall | None:
-        """Return the call that an audio stream connects to, None unless this stream is its first. Raise
-        OSError.
-        """
+        """Return the call that an audio stream connects to; None if it is not the first. Raise OSError."""
         now_s = self.clock()
 
         def connected(call: OutboundCall) -> OutboundCall | None:

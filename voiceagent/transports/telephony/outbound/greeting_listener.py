@@ -38,16 +38,13 @@ class GreetingListener:
         self._beep: asyncio.Future[None] = self._loop.create_future()
 
     def start(self) -> None:
-        """See `Answer`."""
         self.wanted = True
         self._wait(NO_WORDS_S)
 
     async def kind(self) -> AnsweredBy | None:
-        """See `Answer`."""
         return await asyncio.shield(self._kind)
 
     async def beep(self) -> None:
-        """See `Answer`."""
         await asyncio.wait([self._beep], timeout=MAX_BEEP_S)
 
     @property

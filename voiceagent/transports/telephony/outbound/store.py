@@ -54,7 +54,6 @@ class OutboundStore:
         self._database: sqlite3.Connection | None = None
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             if self._database is not None:
                 self._database.close()
@@ -95,7 +94,6 @@ class OutboundStore:
             return call, True
 
     def find(self, call_id: str) -> OutboundCall | None:
-        """Return the call with this id."""
         with self.transaction() as database:
             return find_call(database, call_id)
 
@@ -111,7 +109,6 @@ class OutboundStore:
             return before, after
 
     def delete(self, call_id: str) -> None:
-        """Delete a call."""
         with self.transaction() as database:
             database.execute("DELETE FROM calls WHERE call_id = ?", (call_id,))
 

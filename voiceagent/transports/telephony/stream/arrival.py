@@ -9,9 +9,7 @@ DEPTH = 5
 
 
 class ReorderBuffer:
-    """Reorder buffer of one stream, whose messages are numbered from 1. dropped: number of duplicates and
-    late messages.
-    """
+    """Reorder buffer of one stream, numbered from 1. dropped: number of duplicates and late messages."""
 
     def __init__(self) -> None:
         self._next = 1

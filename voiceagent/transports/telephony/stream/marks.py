@@ -1,15 +1,16 @@
-"""Marks in the agent's audio, which measure how much of a response has been played."""
+"""Agent audio under way at a provider: what has been played, and what a new stream of the call gets again."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
+from audio.pcm import Samples
+
 EVERY_FRAMES = 7
-"""Frames between two marks: 0.14 s, or 0.42 s where a frame is three times as long. Between marks playout is
-estimated.
-"""
+"""Frames between two marks: 0.14 s, or 0.42 s of long frames. Between marks playout is estimated."""
 MAX_PENDING = 256
 
 
@@ -64,3 +65,48 @@ class Marks:
         if len(self._pending) > MAX_PENDING:
             self._pending.popitem(last=False)
         return name
+
+
+MAX_SAMPLES = 720_000
+"""30 s at 24 kHz. A dead connection is noticed after 15 to 20 s."""
+
+
+class Unplayed:
+    """Frames and names of marks, in the order sent. The oldest are dropped beyond `MAX_SAMPLES`."""
+
+    def __init__(self) -> None:
+        self._sent: deque[Samples | str] = deque()
+        self._samples = 0
+
+    def __iter__(self) -> Iterator[Samples | str]:
+        return iter(tuple(self._sent))
+
+    def add_frame(self, frame: Samples) -> None:
+        """Add a frame that was sent."""
+        self._sent.append(frame)
+        self._samples += len(frame)
+        while self._samples > MAX_SAMPLES:
+            self._drop()
+
+    def add_mark(self, name: str) -> None:
+        """Add a mark that was sent."""
+        self._sent.append(name)
+
+    def played(self, name: str) -> None:
+        """Drop all that was sent up to this mark; an unknown one changes nothing."""
+        if name in (one for one in self._sent if isinstance(one, str)):
+            while self._drop() != name:
+                pass
+
+    def clear(self) -> None:
+        """Drop everything: it will not be played, or no mark will tell that it was."""
+        self._sent.clear()
+        self._samples = 0
+
+    def _drop(self) -> str:
+        """Drop the oldest. Return its name if it is a mark, else ""."""
+        oldest = self._sent.popleft()
+        if isinstance(oldest, str):
+            return oldest
+        self._samples -= len(oldest)
+        return ""

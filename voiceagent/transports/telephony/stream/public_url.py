@@ -27,9 +27,7 @@ def public_url(path: str, headers: Mapping[str, str], secure: bool, configured: 
 
 
 def is_host(text: str) -> bool:
-    """Return True if the text is a host with an optional port. Anything else could make parsing of the URL
-    raise.
-    """
+    """Return True if the text is a host with an optional port. Else parsing of the URL might raise."""
     try:
         parts = urlsplit(f"http://{text}")
         named = parts.netloc == text and parts.hostname is not None and parts.port != 0

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from voiceagent.transports.telephony import asterisk_control
-from voiceagent.transports.telephony.asterisk_control import AsteriskControl
+from voiceagent.transports.telephony import asterisk
+from voiceagent.transports.telephony.asterisk import AsteriskControl
 from voiceagent.transports.telephony.control import ControlError, RestRequest
 
 CHANNELS = {"our-1": "WebSocket/agent/0x1", "our-2": "WebSocket/agent/0x2", "a": "PJSIP/a", "b": "PJSIP/b"}
@@ -44,9 +44,9 @@ class Exchange:
 @pytest.fixture
 def exchange(monkeypatch: pytest.MonkeyPatch) -> Exchange:
     exchange = Exchange()
-    monkeypatch.setattr(asterisk_control, "send_for_json", exchange.answer)
-    monkeypatch.setattr(asterisk_control, "MOVED_S", 0.01)
-    monkeypatch.setattr(asterisk_control, "POLL_S", 0.001)
+    monkeypatch.setattr(asterisk, "send_for_json", exchange.answer)
+    monkeypatch.setattr(asterisk, "MOVED_S", 0.01)
+    monkeypatch.setattr(asterisk, "POLL_S", 0.001)
     return exchange
 
 

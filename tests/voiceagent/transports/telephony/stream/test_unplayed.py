@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.pcm import Samples
-from voiceagent.transports.telephony.stream.unplayed import MAX_SAMPLES, Unplayed
+from voiceagent.transports.telephony.stream.marks import MAX_SAMPLES, Unplayed
 
 
 def frame(value: int, length: int = 160) -> Samples:

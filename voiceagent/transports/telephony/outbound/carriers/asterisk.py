@@ -72,7 +72,6 @@ class AsteriskCarrier:
         return str(answer.get("id") or "")
 
     def hang_up(self, line_call: str) -> RestRequest:
-        """See `Carrier`."""
         url = f"{self._channels}/{quote(line_call, safe='')}"
         return RestRequest("DELETE", url, user=(self.user, self.ari_password))
 

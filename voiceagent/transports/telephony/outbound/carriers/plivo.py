@@ -73,11 +73,9 @@ class PlivoCarrier:
         return str(answer.get("request_uuid") or "")
 
     def hang_up(self, line_call: str) -> RestRequest:
-        """See `Carrier`."""
         return hang_up_request(self.api_url, self.auth_id, line_call, self.token)
 
     def read(self, delivery: Delivery) -> Report:
-        """See `Carrier`."""
         form = parse_qs(delivery.body.decode("utf-8", "replace"), keep_blank_values=True)
         if not is_genuine(self.token, delivery.url, form, delivery.headers):
             raise NotGenuine("it does not have Plivo's signature")

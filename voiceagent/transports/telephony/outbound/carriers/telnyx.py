@@ -72,16 +72,13 @@ class TelnyxCarrier:
         return RestRequest("POST", f"{self.api_url.rstrip('/')}/v2/calls", json=fields, headers=headers)
 
     def line_call(self, answer: Mapping[str, Any]) -> str:
-        """See `Carrier`."""
         data = answer.get("data")
         return str(data.get("call_control_id") or "") if isinstance(data, dict) else ""
 
     def hang_up(self, line_call: str) -> RestRequest:
-        """See `Carrier`."""
         return hang_up_request(self.api_url, line_call, self.key)
 
     def read(self, delivery: Delivery) -> Report:
-        """See `Carrier`."""
         identity = self._check_signature(delivery)
         try:
             data = json.loads(delivery.body)["data"]
@@ -103,7 +100,6 @@ class TelnyxCarrier:
         return ""
 
     def reopen(self, dial: Dial, line_call: str) -> RestRequest | str:
-        """See `Carrier`."""
         return stream_request(self.api_url, line_call, self.key, self._stream(dial))
 
     def _stream(self, dial: Dial) -> dict[str, str]:

@@ -52,7 +52,6 @@ class TwilioCarrier:
     token: str
 
     def request(self, dial: Dial) -> RestRequest:
-        """See `Carrier`."""
         path = f"/2010-04-01/Accounts/{quote(self.account_sid, safe='')}/Calls.json"
         form = {
             "To": dial.to,
@@ -67,15 +66,12 @@ class TwilioCarrier:
         return RestRequest("POST", self.api_url.rstrip("/") + path, form=form, user=user)
 
     def line_call(self, answer: Mapping[str, Any]) -> str:
-        """See `Carrier`."""
         return str(answer.get("sid") or "")
 
     def hang_up(self, line_call: str) -> RestRequest:
-        """See `Carrier`."""
         return hang_up_request(self.api_url, self.account_sid, line_call, self.token)
 
     def read(self, delivery: Delivery) -> Report:
-        """See `Carrier`."""
         form = parse_qs(delivery.body.decode("utf-8", "replace"), keep_blank_values=True)
         if not is_genuine(self.token, delivery.url, form, delivery.headers):
             raise NotGenuine("it does not have Twilio's signature")

@@ -77,16 +77,13 @@ class VonageCarrier:
         return RestRequest("POST", f"{self.api_url.rstrip('/')}/v1/calls", json=fields, headers=headers)
 
     def line_call(self, answer: Mapping[str, Any]) -> str:
-        """See `Carrier`."""
         return str(answer.get("uuid") or "")
 
     def hang_up(self, line_call: str) -> RestRequest:
-        """See `Carrier`."""
         token = application_token(self.application_id, self.key, time.time())
         return hang_up_request(self.api_url, line_call, token)
 
     def read(self, delivery: Delivery) -> Report:
-        """See `Carrier`."""
         claims = verified_claims(self.secret, delivery.headers, delivery.now_s)
         hashed = sha256(delivery.body).hexdigest()
         if claims is None or not hmac.compare_digest(str(claims.get("payload_hash")), hashed):

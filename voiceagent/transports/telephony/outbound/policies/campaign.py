@@ -80,9 +80,7 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """A campaign. last_s: time of the last call that was begun, None before the first. request: digest of the
-    request for it.
-    """
+    """A campaign. last_s: time of the last call, None before the first. request: digest of its request."""
 
     campaign_id: str
     pacing: Pacing

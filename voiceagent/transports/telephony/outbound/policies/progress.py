@@ -177,7 +177,6 @@ _FAILURES: Mapping[Status, TransferFailure] = {
 
 
 def _next(current: Status, reported: Status) -> Status:
-    """Return the status after a report."""
     if current.is_final:
         return current
     if current is Status.ANSWERED:

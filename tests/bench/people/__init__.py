@@ -1,0 +1,1 @@
+"""Recordings of people in calls: the parts of `bench_people.py`."""

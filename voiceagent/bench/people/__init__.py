@@ -1,1 +1,0 @@
-"""`voiceagent bench people`: turns, words and waits, measured on recordings of people."""
