@@ -70,6 +70,13 @@ class Dialogue(Generic[T]):
         """True if a short silence ends what was said so far."""
         return self._open is not None
 
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Phrases that answer the newest question even over its last words; () unless it asks for a yes."""
+        if self._value is None and not self._task.yes_or_no:
+            return ()
+        return tuple(sorted(" ".join(phrase) for phrase in self._now.words.yes))
+
     def begin(self) -> Ask:
         """Return the question."""
         return Ask(self._task.question, self._task.dictated, self._spelled)

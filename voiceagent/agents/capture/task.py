@@ -71,6 +71,8 @@ class Task(ABC, Generic[T]):
     """If the answer is not understood, the caller is asked to spell it."""
     asks_for: ClassVar[Spelling] = ""
     """Kind of spelling that the answer to the question is likely to have, for the recognizer."""
+    yes_or_no: ClassVar[bool] = False
+    """The question asks for a yes or no."""
     masked: ClassVar[bool] = False
     """The read-back does not reveal the value."""
 

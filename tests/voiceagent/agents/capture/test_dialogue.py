@@ -47,6 +47,16 @@ def test_a_value_is_read_back_and_confirmed() -> None:
     assert dialogue.corrections == 0
 
 
+def test_only_a_question_for_a_yes_has_answers_over_its_last_words() -> None:
+    dialogue, _ = hold(Email(QUESTION))
+    assert dialogue.answers == ()
+    dialogue.on_words("bob at gmail dot com")
+    assert {"yes", "uh huh"} <= set(dialogue.answers)
+    dialogue.on_words("No.")
+    assert dialogue.answers == ()
+    assert "yes" in hold(YesNo("Shall I book it?"))[0].answers
+
+
 def test_a_correction_is_read_back_with_examples() -> None:
     dialogue, step = hold(Email(QUESTION), "dan at gmail dot com", "No, B as in boy.")
     assert isinstance(step, Ask)
