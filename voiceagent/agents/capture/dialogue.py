@@ -56,6 +56,7 @@ class Dialogue(Generic[T]):
         self._value: T | None = None  # read back, and not confirmed yet
         self._open: T | None = None  # whole, unless more of it follows
         self._refused_values: set[T] = set()
+        self._said_again: set[T] = set()  # by a caller who refused it, and then said the same
         self._draft = self._keys = ""
         self._asked = task.question
         self._rounds = self._silences = self.corrections = 0
@@ -152,6 +153,10 @@ class Dialogue(Generic[T]):
         if corrected is not None and corrected != self._value and corrected not in self._refused_values:
             self.corrections += 1
             self._refused_values.add(self._value)
+            return self._read_back(corrected) if self._counted() else Captured(None)
+        if answer is not None and corrected == self._value and self._value not in self._said_again:
+            self.corrections += 1
+            self._said_again.add(self._value)
             return self._read_back(corrected) if self._counted() else Captured(None)
         if answer is None and not self._has_example(text):
             return self._ask(self._now.words.prompts.yes_or_no) if self._counted() else Captured(None)

@@ -72,6 +72,13 @@ def test_a_yes_with_a_correction_is_no_yes() -> None:
     assert dialogue.on_words("Yes.") == Captured("Willson")
 
 
+def test_a_value_that_is_spelled_after_a_no_is_read_back_though_it_is_the_same() -> None:
+    dialogue, step = hold(Name("Name?"), "Byrne", "No, B Y R N E.")
+    assert isinstance(step, Ask)
+    assert step.text.startswith("I have Byrne: B as in Bravo, Y")
+    assert dialogue.on_words("No, B Y R N E.") == ask(SPELL, dictated=True, spelled="name")
+
+
 def test_a_bare_no_asks_to_spell_all_of_it() -> None:
     _, step = hold(Name(QUESTION), "John", "No.")
     assert step == ask(SPELL, dictated=True, spelled="name")

@@ -247,6 +247,9 @@ def test_an_email_address_is_corrected_in_part(address: str, text: str, correcte
         ("Phillip with one L", "Philip"),
         ("Katherine with a C A T H E R I N E", "Catherine"),  # no remark, but letters
         ("Sarah Cooper, sorry", "Sarah Cooper"),
+        ("My first name is Tom and my last name is Hill", "Tom Hill"),
+        ("Last name Hill, first name Tom", "Tom Hill"),
+        ("It's Anna, A N N A, surname's Berg, B E R G", "Anna Berg"),
         ("Ann with a knee", "Anne"),  # "an E", as recognizers write it
         ("Peterson with an E", "Petersen"),
         ("Sarah Conner, sorry, Connor", "Sarah Connor"),
@@ -281,6 +284,8 @@ def test_a_name_is_the_letters_that_spell_it(text: str, name: str | None) -> Non
         ("Banb", "D, not B", "Band"),  # of two places, that which makes a name
         ("Bob Featherstone", "it's Rob", "Rob Featherstone"),
         ("Tim Montgomery", "that's wrong", None),
+        ("Brown", "It's Browne with an E", "Browne"),
+        ("Kathryn Hill", "Catherine with a C", "Catherine Hill"),
         ("Castilllo", "only one out", None),  # "one L", as recognizers write it, and no other name
     ],
 )
@@ -303,6 +308,8 @@ def test_a_phone_number_grows_over_turns() -> None:
         ("seven two zero, no sorry, seven two oh four four", "72044"),
         ("5 5 3, I mean 4, 0 8", "55408"),
         ("7 1 2, no wait, 7 1 3 4 5", "71345"),
+        ("55123, no, 55124", "55124"),
+        ("five five one two three, no, two four", "55124"),
     ],
 )
 def test_digits_that_are_said_again_replace_the_wrong_ones(text: str, digits: str) -> None:
@@ -340,6 +347,11 @@ def test_a_whole_value_that_is_said_again_takes_the_place_of_a_part() -> None:
     assert PhoneNumber("", lengths=(10,)).hear("23456", "55501", NOW).value == "5550123456"
     assert Card("").hear("4242 4242 4242 4242", "42424", NOW).value == VALID_CARD
     assert Code("", lengths=(6,)).hear("B X 7 4 9 2", "X7492", NOW).value == "BX7492"
+
+
+def test_a_turn_that_begins_with_no_corrects_the_digits_before_it() -> None:
+    assert PhoneNumber("").hear("no, 555-0124", "5550123", NOW).value == "5550124"
+    assert Card("").hear("no, 5788", "45395787", NOW).draft == "45395788"
 
 
 def test_a_phone_number_of_seven_digits_may_go_on() -> None:
@@ -533,6 +545,12 @@ def test_a_birthday_without_a_year_is_asked_for_it() -> None:
         ("12/05/2026", None),
         ("about ten people", None),
         ("about two weeks from Monday at ten", time(10)),
+        ("two to four", None),  # a range
+        ("from two to four pm", None),
+        ("from ten till six", None),
+        ("between 9 and 11 am", None),
+        ("ten to six", time(17, 50)),
+        ("two minutes to four", time(15, 58)),
         ("never", None),
     ],
 )
@@ -549,6 +567,9 @@ def test_day_and_time_may_come_apart_and_change_apart() -> None:
     assert task.hear("Monday at three, no, at four", "", NOW).value == datetime(2026, 11, 30, 16)
     assert task.hear("Friday, not before 5", "", NOW).value == datetime(2026, 12, 4, 17)
     assert task.hear("Friday nine", "", NOW).value == datetime(2026, 12, 4, 9)
+    assert task.hear("tomorrow at 24:00", "", NOW).value == datetime(2026, 11, 30)
+    assert task.hear("midnight tonight", "", NOW).value == datetime(2026, 11, 29)
+    assert task.hear("tomorrow at midnight", "", NOW).value == datetime(2026, 11, 29)
     corrected = task.correct(datetime(2026, 12, 4, 15), "at four", NOW)
     assert corrected == datetime(2026, 12, 4, 16)
     assert task.read_back(datetime(2026, 12, 4, 15), NOW, careful=False) == "Friday, December 4, 3:00 PM"
@@ -563,7 +584,7 @@ def test_day_and_time_may_come_apart_and_change_apart() -> None:
         (GERMAN, "Dienstag in einer Woche um fünf vor halb neun", datetime(2026, 12, 8, 8, 25)),
         (GERMAN, "in zwei Wochen um Viertel nach neun", datetime(2026, 12, 12, 9, 15)),
         (GERMAN, "heute in acht Tagen um drei viertel neun", datetime(2026, 12, 5, 8, 45)),
-        (GERMAN, "am dritten um 24 Uhr", datetime(2026, 12, 3, 0)),
+        (GERMAN, "am dritten um 24 Uhr", datetime(2026, 12, 4, 0)),
         (GERMAN, "am 12.05. um 8 Uhr", datetime(2027, 5, 12, 8)),
         (GERMAN, "am Montag um 8.10 Uhr", datetime(2026, 11, 30, 8, 10)),
         (GERMAN, "am Montag, 8.30.", datetime(2026, 11, 30, 8, 30)),
