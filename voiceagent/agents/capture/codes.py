@@ -15,6 +15,10 @@ _GROUP = re.compile(r"\b(?:(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z\d]+|[A-Z]{2,3})\b")
 """Letters and digits that a recognizer has written as one: "LS1", "BX"."""
 
 
+_SAME = 3
+"""First characters by which a code that is too long with the part before it is that part, said again."""
+
+
 @dataclass(frozen=True)
 class Code(Task[str]):
     """A code of letters and digits, in capitals and without signs between them: "BX7492".
@@ -33,9 +37,8 @@ class Code(Task[str]):
         spelled = "".join(one.text for one in symbols if one.kind in ("letter", "digits")).upper()
         if sum(one.kind == "word" for one in symbols) > len(spelled) // 2:
             spelled = ""
-        again = (
-            bool(self.lengths) and len(draft + spelled) > max(self.lengths) and len(spelled) in self.lengths
-        )
+        too_long = bool(self.lengths) and len(draft + spelled) > max(self.lengths)
+        again = too_long and (len(spelled) in self.lengths or spelled[:_SAME] == draft[:_SAME])
         return self._checked(spelled if again else draft + spelled, now)
 
     def press(self, keys: str, now: Circumstances) -> Heard[str]:

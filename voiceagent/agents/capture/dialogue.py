@@ -59,7 +59,7 @@ class Dialogue(Generic[T]):
         self._said_again: set[T] = set()  # by a caller who refused it, and then said the same
         self._draft = self._keys = ""
         self._asked = task.question
-        self._rounds = self._silences = self.corrections = 0
+        self._rounds = self._silences = self._mere_refusals = self.corrections = 0
 
     @property
     def value(self) -> T | None:
@@ -169,16 +169,20 @@ class Dialogue(Generic[T]):
         return any(symbol.sure for symbol in symbols_of(text, self._now.language))
 
     def _refused(self) -> Ask | Captured[T]:
-        """Forget the value that was read back, and ask for it again."""
+        """Forget the value that was read back; offer another that is as likely, or ask again."""
         assert self._value is not None  # the state of the dialogue
         self.corrections += 1
+        self._mere_refusals += 1
         self._refused_values.add(self._value)
         refused, self._value = self._value, None
+        guess = self._task.second_guess(refused, self._now)
+        if guess is not None and guess not in self._refused_values and not self._said_again:
+            return self._read_back(guess) if self._counted() else Captured(None)
         return self._ask_again(refused)
 
     def _ask_again(self, refused: T | None) -> Ask | Captured[T]:
         """Ask again for a value, or for the part of it that may be wrong, or give up."""
-        again = self._task.ask_again(refused, self._draft, self._now, self.corrections > 1)
+        again = self._task.ask_again(refused, self._draft, self._now, self._mere_refusals > 1)
         return self._failed(again.prompt, again.draft)
 
     def _on_refused_again(self, value: T) -> Ask | Captured[T] | None:

@@ -20,7 +20,7 @@ from voiceagent.agents.capture.email_domains import (
     provider_named,
     with_ending,
 )
-from voiceagent.agents.capture.misheard_emails import MAX_WORDS, address_as_said, with_o
+from voiceagent.agents.capture.misheard_emails import MAX_WORDS, address_as_said, other_first_part, with_o
 from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repair
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
@@ -39,6 +39,8 @@ _SAID_AGAIN = 0.7
 _WITHOUT_SIGN = re.compile(r"\b(?:without|no) (?:the |an? )?(dot|dash|hyphen|underscore)\b", re.I)
 _MIN_PIECE = 3
 """Letters of a piece that is spelled again, at least."""
+_MAX_MISSED = 3
+"""Letters of a spelled piece that were not heard before, at most: "anna" for "hannah"."""
 _SIMILAR_WORD, _FIRST_LETTER = 0.6, 0.15
 """Minimum similarity of a word and the letters that spell it; added to it if the first ones are the same."""
 
@@ -67,12 +69,12 @@ class Email(Task[str]):
         if (answer := answer_of(text, now.words)) is not None and not answer[1]:
             return Heard(draft=draft)
         before, after = split_at_repair(without_openings(text, now.language), now.language)
-        symbols = _address_symbols(after, now)
+        known_local, _, known_domain = draft.partition("@")
+        symbols = _address_symbols(after, now, domain_alone=bool(known_local))
         local, at_sign, domain = _parted(symbols)
         if before:
             said = _parted(_address_symbols(before, now))
             local, at_sign, domain = _repaired(said, (local, at_sign, domain))
-        known_local, _, known_domain = draft.partition("@")
         if known_local and not at_sign:
             local, at_sign, domain = "", "@", local
         if not (local or known_local) or ("." not in domain and _is_remark(text, symbols, at_sign, now)):
@@ -100,6 +102,12 @@ class Email(Task[str]):
         domain = refused.partition("@")[2]
         kept = domain in PROVIDERS and not careful
         return Heard(draft=f"@{domain}" if kept else _BOTH_REFUSED, prompt=prompts.spell_local)
+
+    def second_guess(self, refused: str, now: Circumstances) -> str | None:
+        """Return the address with another first part, for what recognizers write of one."""
+        local, _, domain = refused.partition("@")
+        other = other_first_part(local) if now.language == "en" else None
+        return None if other is None else self._valid(f"{other}@{domain}")
 
     def spelling_of_rest(self, draft: str) -> Spelling:
         """Return the kind of spelling of a domain, or of the part before it."""
@@ -151,9 +159,9 @@ class Email(Task[str]):
         return address if is_address(address) else None
 
 
-def _address_symbols(text: str, now: Circumstances) -> list[Symbol]:
-    """Return the symbols of an address or a part of it, misheard words as they were said."""
-    return merge_spelled(symbols_of(address_as_said(text, now), now.language))
+def _address_symbols(text: str, now: Circumstances, domain_alone: bool = False) -> list[Symbol]:
+    """Return the symbols of an address or a part of it; see `address_as_said`."""
+    return merge_spelled(symbols_of(address_as_said(text, now, domain_alone), now.language))
 
 
 def _repaired(said: tuple[str, str, str], again: tuple[str, str, str]) -> tuple[str, str, str]:
@@ -234,14 +242,14 @@ def _parted(symbols: Sequence[Symbol]) -> tuple[str, str, str]:
 
 def _with_spelled_piece(local: str, symbols: Sequence[Symbol]) -> str | None:
     """Return the local part with the piece between signs replaced that is like a spelled row of letters, and
-    about as long: a part of a piece is none. None if there is no such row or piece.
+    not longer: the row may be a part of it. None if there is no such row or piece.
     """
     row = joined(symbols)
     if len(row) < _MIN_PIECE or any(symbol.kind not in ("letter", "digits") for symbol in symbols):
         return None
     pieces = re.split(r"([._+-])", local)
     ratio, at = max((SequenceMatcher(None, piece, row).ratio(), at) for at, piece in enumerate(pieces))
-    if ratio < _SIMILAR_WORD or abs(len(pieces[at]) - len(row)) > 1:
+    if ratio < _SIMILAR_WORD or not -1 <= len(row) - len(pieces[at]) <= _MAX_MISSED:
         return None
     return "".join([*pieces[:at], row, *pieces[at + 1 :]])
 

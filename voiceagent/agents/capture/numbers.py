@@ -20,6 +20,8 @@ _WHOLE_DIGITS = 10
 _CARD_DIGITS = range(12, 20)
 """Digits of a card (ISO/IEC 7812-1, 4)."""
 _AMEX_DIGITS, _USUAL_CARD_DIGITS = 15, 16
+_LONG_ROW = re.compile(r"(\d)\1{4,}")
+"""Equal digits of which recognizers lose count."""
 _ENDINGS = ("ends", "ending", "last", "endet", "letzten", "termina", "últimos")
 _OPENINGS = ("begins", "beginning", "starts", "first", "beginnt", "ersten", "empieza", "primeros")
 
@@ -103,6 +105,8 @@ class Card(Task[str]):
         if len(number) in _CARD_DIGITS and len(number) >= wanted:
             if passes_luhn(number):
                 return Heard(number, number)
+            if (shorter := _without_one_too_many(number)) is not None and len(number) == wanted + 1:
+                return Heard(shorter, shorter)
             return Heard(fault=now.words.prompts.again)
         return Heard(draft=number)
 
@@ -120,6 +124,15 @@ def passes_luhn(number: str) -> bool:
     """Return True if the last digit is the check digit (ISO/IEC 7812-1, annex B)."""
     doubled = (int(digit) * (1 + at % 2) for at, digit in enumerate(reversed(number)))
     return sum(digit - 9 if digit > 9 else digit for digit in doubled) % 10 == 0
+
+
+def _without_one_too_many(number: str) -> str | None:
+    """Return a card's number without one of the equal digits in its only long row; None if it has no such
+    row, or another check digit.
+    """
+    rows = list(_LONG_ROW.finditer(number))
+    shorter = number[: rows[0].start()] + number[rows[0].start() + 1 :] if len(rows) == 1 else ""
+    return shorter if shorter and passes_luhn(shorter) else None
 
 
 def said_digits(text: str, draft: str, now: Circumstances) -> str:

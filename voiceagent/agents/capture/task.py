@@ -115,6 +115,15 @@ class Task(ABC, Generic[T]):
             return Heard(prompt=prompts.spell)
         return Heard(prompt=prompts.again if refused is not None else prompts.unclear.format(self.question))
 
+    def second_guess(self, refused: T, now: Circumstances) -> T | None:
+        """Return the value that the caller probably said in place of a refused one; None unless it is clear.
+
+        Args:
+            refused: The value that the caller has refused without a correction.
+            now: Facts of the call.
+        """
+        return None
+
     def spelling_of_rest(self, draft: str) -> Spelling:
         """Return the kind of spelling that an answer has once a part is known, or the value was read back.
 

@@ -79,6 +79,29 @@ def test_a_value_that_is_spelled_after_a_no_is_read_back_though_it_is_the_same()
     assert dialogue.on_words("No, B Y R N E.") == ask(SPELL, dictated=True, spelled="name")
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("Detaylor84 at gmail dot com", "dtaylor84@gmail.com"),
+        ("Jcw-1979 at gmail dot com", "jcw1979@gmail.com"),
+    ],
+)
+def test_a_bare_no_offers_what_recognizers_write_otherwise_and_then_asks(said: str, meant: str) -> None:
+    dialogue, _ = hold(Email(QUESTION), said, "No.")
+    assert dialogue.value == meant
+    assert dialogue.on_words("No.") == ask(SPELL_LOCAL, dictated=True)
+
+
+def test_a_domain_in_answer_to_the_question_for_it_keeps_the_first_part() -> None:
+    dialogue, _ = hold(Email(QUESTION), "Kim", "proton mail dot com")
+    assert dialogue.value == "kim@protonmail.com"
+
+
+def test_a_correction_of_the_first_part_casts_no_doubt_on_the_domain() -> None:
+    dialogue, _ = hold(Email(QUESTION), "ann at gmail dot com", "No, Ben, B E N.", "No.", "D A N")
+    assert dialogue.value == "dan@gmail.com"
+
+
 def test_a_bare_no_asks_to_spell_all_of_it() -> None:
     _, step = hold(Name(QUESTION), "John", "No.")
     assert step == ask(SPELL, dictated=True, spelled="name")

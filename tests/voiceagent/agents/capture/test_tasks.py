@@ -95,6 +95,11 @@ VALID_CARD = "4242424242424242"
         ("helpdesk at bright path, all one word, dot org.", "helpdesk@brightpath.org"),
         ("office at lakeside vets, that's one word, dot com", "office@lakesidevets.com"),
         ("S dot O'Connor, without the apostrophe, at gmail dot com", "s.oconnor@gmail.com"),
+        ("Nina Dotberg at gmail dot com", "nina.berg@gmail.com"),
+        ("Amy Dotson at gmail dot com", "amydotson@gmail.com"),  # a name
+        ("J. C for cat, W. One nine at gmail dot com", "jcw19@gmail.com"),
+        ("Nina at gmx dot b e", "nina@gmx.de"),
+        ("bob at rocket mail dot com", "bob@rocketmail.com"),
         # the letters spell a word that stands further back
         ("Elin dot Berg, E L I N, at online dot N O", "elin.berg@online.no"),
         ("Ana dot mire, m e r, at web dot d e", "ana.mer@web.de"),
@@ -197,6 +202,7 @@ def test_an_email_address_is_found_in_other_languages(now: Circumstances, text: 
         ("bob@gmail.com", "bob forty two", "bob42@gmail.com"),
         ("dying.murphy@gmail.com", "it's D I A N E", "diane.murphy@gmail.com"),  # a piece, not a part of one
         ("johnatan.lee@gmail.com", "T H A N", "johnathan.lee@gmail.com"),
+        ("anna.marsh@gmail.com", "H. A. N. N. A. H.", "hannah.marsh@gmail.com"),
         ("sophia@gmail.com", "it's S. Oh, F. I. A.", "sofia@gmail.com"),
         ("jan@harvor.com", "B as in boy", "jan@harbor.com"),
         ("dan@brightpath.org", "B as in boy", "ban@brightpath.org"),  # P is as like, but the name is likelier
@@ -331,6 +337,12 @@ def test_a_code_has_letters_and_digits(text: str, code: str | None) -> None:
     assert Code("").hear(text, "", NOW).value == code
 
 
+def test_a_code_is_spelled_by_words_among_digits_and_may_begin_anew() -> None:
+    task = Code("", lengths=(5,))
+    assert task.hear("Kilo, Tango, eight, two, November.", "", NOW).value == "KT82N"
+    assert task.hear("K T eight", "KT82", NOW).draft == "KT8"
+
+
 def test_a_code_of_known_length_comes_in_groups_and_is_corrected() -> None:
     task = Code("", lengths=(6,))
     first = task.hear("B X", "", NOW)
@@ -379,6 +391,13 @@ def test_a_phone_number_is_corrected_in_part(text: str, corrected: str) -> None:
 def test_a_letter_corrects_no_digit(task: PhoneNumber | Card, text: str) -> None:
     """The letter sounds like a digit of the number, whose place it must not take."""
     assert task.correct("5550123456", text, NOW) is None
+
+
+def test_a_row_of_equal_digits_in_a_card_may_have_one_too_many() -> None:
+    task = Card("")
+    assert task.hear("4012 8888 88888 1881", "", NOW).value == "4012888888881881"
+    assert task.hear("4012 8888 88888 1882", "", NOW).fault
+    assert task.hear("4242 4242 4242 4242 4", "", NOW).fault
 
 
 def test_a_card_with_a_wrong_digit_is_refused() -> None:
