@@ -20,6 +20,8 @@ MAX_SILENCES = 3
 MAX_CHARACTERS = 1_000
 """Characters of a turn that are parsed: typed ones may be longer, and parsing takes quadratic time."""
 
+_MIN_WORD = 3
+"""Letters of a word of a value that is spelled again, at least."""
 _MISHEARD_NO = frozenset((("know",), ("you", "know"), ("you", "no")))
 """Whole answers that English recognizers write for "no"."""
 
@@ -154,13 +156,21 @@ class Dialogue(Generic[T]):
             self.corrections += 1
             self._refused_values.add(self._value)
             return self._read_back(corrected) if self._counted() else Captured(None)
-        if answer is not None and corrected == self._value and self._value not in self._said_again:
+        same = answer is not None and corrected == self._value and self._says_value(rest)
+        if same and self._value not in self._said_again:
             self.corrections += 1
             self._said_again.add(self._value)
-            return self._read_back(corrected) if self._counted() else Captured(None)
+            return self._read_back(self._value) if self._counted() else Captured(None)
         if answer is None and not self._has_example(text):
             return self._ask(self._now.words.prompts.yes_or_no) if self._counted() else Captured(None)
         return self._refused()
+
+    def _says_value(self, text: str) -> bool:
+        """Return True if a text is the value that was read back, or a whole word of it, spelled."""
+        if self._task.hear(text, "", self._now).value == self._value:
+            return True
+        letters = "".join(symbol.text for symbol in symbols_of(text, self._now.language))
+        return len(letters) >= _MIN_WORD and letters in words_of(str(self._value).replace("_", " "))
 
     def _has_example(self, text: str) -> bool:
         """Return True for a letter with an example: it refuses a value wherever it belongs, although the

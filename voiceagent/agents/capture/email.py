@@ -135,6 +135,8 @@ class Email(Task[str]):
             return self._valid(f"{own_local}@{with_ending(own_domain, ending)}")
         if symbols and symbols[0] == Symbol("sign", "."):
             return self._valid(f"{own_local}@{with_ending(own_domain, joined(symbols)[1:])}")
+        if local.endswith(own_domain[own_domain.index(".") :]):  # the "at" was not heard, or not said
+            return self._valid(f"{own_local}@{corrected_domain(local, own_domain)}")
         provider = provider_named(local)
         if provider is not None:
             return self._valid(f"{own_local}@{provider}")

@@ -79,6 +79,11 @@ def test_a_value_that_is_spelled_after_a_no_is_read_back_though_it_is_the_same()
     assert dialogue.on_words("No, B Y R N E.") == ask(SPELL, dictated=True, spelled="name")
 
 
+def test_what_is_misheard_after_a_no_does_not_read_the_same_value_back() -> None:
+    _, step = hold(Email(QUESTION), "s dot okafor at yahoo dot com", "No, no, Kf. Kf. F. O. R.")
+    assert step == ask(SPELL_LOCAL, dictated=True)
+
+
 @pytest.mark.parametrize(
     ("said", "meant"),
     [

@@ -202,6 +202,7 @@ def test_an_email_address_is_found_in_other_languages(now: Circumstances, text: 
         ("bob@gmail.com", "bob forty two", "bob42@gmail.com"),
         ("dying.murphy@gmail.com", "it's D I A N E", "diane.murphy@gmail.com"),  # a piece, not a part of one
         ("johnatan.lee@gmail.com", "T H A N", "johnathan.lee@gmail.com"),
+        ("bills@mapleygrove.net", "m a p l e grove dot net", "bills@maplegrove.net"),
         ("anna.marsh@gmail.com", "H. A. N. N. A. H.", "hannah.marsh@gmail.com"),
         ("sophia@gmail.com", "it's S. Oh, F. I. A.", "sofia@gmail.com"),
         ("jan@harvor.com", "B as in boy", "jan@harbor.com"),
