@@ -60,9 +60,12 @@ async def test_an_address_is_captured_without_the_model() -> None:
 async def test_the_read_back_may_be_answered_over_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
     posted: list[Any] = []
     handle = Conversation.handle
-    monkeypatch.setattr(
-        Conversation, "handle", lambda self, event: posted.append(event) or handle(self, event)
-    )
+
+    def kept(self: Conversation, event: Any) -> Any:
+        posted.append(event)
+        return handle(self, event)
+
+    monkeypatch.setattr(Conversation, "handle", kept)
     async with TestCall(Shop) as call:
         call.model_will(Calls("ask_email"), "Thank you.")
         await call.says("send me the bill")
