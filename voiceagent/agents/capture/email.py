@@ -33,6 +33,8 @@ _MAX_LOCAL, _MAX_ADDRESS = 64, 254
 """RFC 5321, 4.5.3.1, and RFC 3696's erratum 1690."""
 _BOTH_REFUSED = "@"
 """Draft of an address of which nothing is known, and whose domain the caller is asked to spell, too."""
+_GREETING_MAILBOX = re.compile(r"\b(?:hello|hi)\W+at\b.*", re.I)
+"""A mailbox that is no opening: "hello at red lion dot com"."""
 _FILLERS = ("uh", "um", "er", "hm", "well", "äh", "ähm", "eh")
 _SAID_AGAIN = 0.7
 """Minimum similarity of a first part and the words in its place: "bob" and "bob forty two"."""
@@ -68,13 +70,15 @@ class Email(Task[str]):
         """
         if (answer := answer_of(text, now.words)) is not None and not answer[1]:
             return Heard(draft=draft)
-        before, after = split_at_repair(without_openings(text, now.language), now.language)
+        said = _GREETING_MAILBOX.search(text) if now.language == "en" else None
+        plain = said[0] if said else without_openings(text, now.language)
+        before, after = split_at_repair(plain, now.language)
         known_local, _, known_domain = draft.partition("@")
         symbols = _address_symbols(after, now, domain_alone=bool(known_local))
         local, at_sign, domain = _parted(symbols)
         if before:
-            said = _parted(_address_symbols(before, now))
-            local, at_sign, domain = _repaired(said, (local, at_sign, domain))
+            first = _parted(_address_symbols(before, now))
+            local, at_sign, domain = _repaired(first, (local, at_sign, domain))
         if known_local and not at_sign:
             local, at_sign, domain = "", "@", local
         if not (local or known_local) or ("." not in domain and _is_remark(text, symbols, at_sign, now)):
@@ -232,6 +236,8 @@ def _spelled_word(symbols: Sequence[Symbol], run: str) -> int | None:
 def _spells(run: str, word: str) -> bool:
     """Return True if letters spell a word, as it was misheard: "mire, M E R"."""
     same_first = len(run) > 2 and run[0] == word[0]
+    if same_first and len(run) == len(word) == _MIN_PIECE:  # "Lee, L I U"
+        return True
     return SequenceMatcher(None, run, word).ratio() + same_first * _FIRST_LETTER >= _SIMILAR_WORD
 
 

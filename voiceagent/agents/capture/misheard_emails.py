@@ -69,12 +69,19 @@ def address_as_said(text: str, now: Circumstances, domain_alone: bool = False) -
 
 
 def other_first_part(local: str) -> str | None:
-    """Return what the caller may have said in place of the first part of an address: an initial before a
-    name, or no dash before digits, both of which recognizers write otherwise. None if neither fits.
+    """Return what the caller may have said in place of the first part of an address, as recognizers write it
+    otherwise: an initial before a name, no dot after it, no dash before digits, or "dash" as "nash". None if
+    nothing of it fits.
     """
     undashed = _DASH_BEFORE_DIGITS.sub("", local)
     if undashed != local:
         return undashed
+    initial = re.fullmatch(r"([a-z])\.([a-z]+)(\d*)", local)
+    if initial and initial[2] in _NAMES:
+        return initial[1] + initial[2] + initial[3]
+    dashed = re.fullmatch(r"([a-z]+)(?:nash|bash|gash)([a-z]+)", local)
+    if dashed and dashed[1] in _NAMES and dashed[2] in _NAMES:
+        return f"{dashed[1]}-{dashed[2]}"
     letters = re.match("[a-z]*", local)
     word = letters[0] if letters else ""
     for name, letter in _INITIALS.items():

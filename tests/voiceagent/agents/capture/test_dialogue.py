@@ -89,6 +89,8 @@ def test_what_is_misheard_after_a_no_does_not_read_the_same_value_back() -> None
     [
         ("Detaylor84 at gmail dot com", "dtaylor84@gmail.com"),
         ("Jcw-1979 at gmail dot com", "jcw1979@gmail.com"),
+        ("M. Bennett, twenty seven at gmail dot com", "mbennett27@gmail.com"),
+        ("Katie Nash Ross at gmail dot com", "katie-ross@gmail.com"),
     ],
 )
 def test_a_bare_no_offers_what_recognizers_write_otherwise_and_then_asks(said: str, meant: str) -> None:

@@ -96,6 +96,10 @@ VALID_CARD = "4242424242424242"
         ("office at lakeside vets, that's one word, dot com", "office@lakesidevets.com"),
         ("S dot O'Connor, without the apostrophe, at gmail dot com", "s.oconnor@gmail.com"),
         ("Nina Dotberg at gmail dot com", "nina.berg@gmail.com"),
+        ("Hello, at Green Lantern Dot, I O.", "hello@greenlantern.io"),  # no greeting
+        ("Hello, it's hello at red lion dot com", "hello@redlion.com"),
+        ("Hi, it's Anna at gmail dot com", "anna@gmail.com"),
+        ("Wendy Dot Lee, L. I. U. at me dot com.", "wendy.liu@me.com"),
         ("Amy Dotson at gmail dot com", "amydotson@gmail.com"),  # a name
         ("J. C for cat, W. One nine at gmail dot com", "jcw19@gmail.com"),
         ("Nina at gmx dot b e", "nina@gmx.de"),
@@ -342,6 +346,8 @@ def test_a_code_is_spelled_by_words_among_digits_and_may_begin_anew() -> None:
     task = Code("", lengths=(5,))
     assert task.hear("Kilo, Tango, eight, two, November.", "", NOW).value == "KT82N"
     assert task.hear("K T eight", "KT82", NOW).draft == "KT8"
+    assert Code("", lengths=(7,)).hear("Ec 4v, 5bj.", "", NOW).value == "EC4V5BJ"
+    assert Code("", lengths=(7,)).hear("It is 4v, 5bj.", "", NOW).draft == "4V5BJ"
 
 
 def test_a_code_of_known_length_comes_in_groups_and_is_corrected() -> None:
