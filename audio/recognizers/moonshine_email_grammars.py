@@ -17,7 +17,8 @@ from audio.recognizers.moonshine_transcripts import spells_by_words
 _PROVIDERS = (
     *("gmail", "yahoo", "outlook", "hotmail", "icloud", "aol", "live", "msn", "me", "mac", "proton"),
     *("protonmail", "gmx", "web", "mail", "googlemail", "comcast", "verizon", "fastmail", "zoho", "yandex"),
-    *("example", "sky", "iCloud", "i cloud", "g mail", "hot mail", "g m x", "a o l"),
+    *("example", "sky", "iCloud", "i cloud", "g mail", "hot mail", "g m x", "a o l", "proton mail"),
+    *("fast mail", "btinternet", "b t internet", "virgin media", "talk talk", "talktalk", "t online"),
 )
 """Names of domains that callers say as words."""
 _COUNTRIES = """

@@ -110,7 +110,7 @@ class Caller:
                 corrections += _says_again(words, step.text)
                 words = missing
                 continue
-            corrections += words != "No."
+            corrections += read is not None or words != "No."
             words = spelled(kind, value, self._habit)
             if read is not None:
                 words = correction(kind, value, read, self._habit)

@@ -137,7 +137,7 @@ class CallerInput:
             step: Ask | Captured[T] = dialogue.begin()
             while isinstance(step, Ask):
                 if step.text:
-                    session.post(SpeechRequested(step.text))
+                    session.post(SpeechRequested(step.text, answers=dialogue.answers))
                 if step.dictated:
                     session.post(DictationBegan(task.digits))
                 session.post(SpellingExpected(step.spelled))

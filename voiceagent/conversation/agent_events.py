@@ -69,12 +69,14 @@ class AgentChanged:
 @dataclass(frozen=True, slots=True)
 class SpeechRequested:
     """The agent's code requests this text to be spoken once neither side speaks. interruptible: the caller
-    can interrupt it. result_of: the tool call whose result it is, "" for other speech.
+    can interrupt it. result_of: the tool call whose result it is, "" for other speech. answers: phrases that
+    answer it even over its last words, where they would otherwise be backchannels; () if it asks nothing.
     """
 
     text: str
     interruptible: bool = True
     result_of: str = ""
+    answers: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,8 +162,8 @@ class Answering:
         the same one waits already: that one's prompt, built when it starts, has everything until then.
         """
         match event:
-            case ev.SpeechRequested(text, interruptible):
-                saying = ev.ResponseRequested(interruptible=interruptible), text
+            case ev.SpeechRequested(text, interruptible, answers=answers):
+                saying = ev.ResponseRequested(interruptible=interruptible, answers=answers), text
             case ev.ReplyRequested(is_report=True):
                 self._reports.request(event)
                 return self._responses.cancel_preemptive()  # its prompt has no report

@@ -40,7 +40,8 @@ class ResponseRequested(Request):
     """A client's request for a response now. None keeps the call's setting.
 
     messages: a prompt that replaces the history. guidance: instruction for the model, appended to this prompt
-    only. interruptible: the caller can interrupt it. in_conversation: the response joins the history.
+    only. interruptible: the caller can interrupt it. answers: see `SpeechRequested`. in_conversation: the
+    response joins the history.
     voice: its name. has_fallback: if the model fails, other words follow in place of the apology.
     mcp_servers: servers that offer their tools in addition to `tools`; mcp_tools: these tools, known when the
     response starts.
@@ -59,6 +60,7 @@ class ResponseRequested(Request):
     guidance: str = ""
     in_conversation: bool = True
     interruptible: bool = True
+    answers: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
     metadata: dict[str, str] = field(default_factory=dict)
     client_event_id: str | None = None
     has_fallback: bool = field(default=False, metadata=LOGGED_IF_SET)

@@ -17,6 +17,7 @@
 - Confirm: a voice interrupts by its length, whatever the transcript, or by its words: enough of them that
   are not backchannels, or a stop word.
 - Backchannel: a listener's "uh huh", and what a recognizer makes of a hum, leave no trace.
+- Answer: a "yes" over the last words of a question for one, such as "is that right?", interrupts.
 - Unsayable: more words than the voice had time for do not cut. In a hum they leave no trace; a longer voice
   is speech whose beginning was missed (the recognizer gets the audio before it too), and is answered.
 - Later: a turn that ends as neither of these is answered when the agent has finished.
@@ -49,6 +50,10 @@ MIN_WORD_S = 0.1
 """Minimum duration of a word. Moonshine recognizes "That's it." in the first 60 ms of an "uh huh"."""
 MAX_HUM_S = 0.4
 """Maximum duration of a hum with more words than there was time for: "mm hmm" takes 0.3 to 0.5 s."""
+_LAST_WORDS_S = 1.5
+"""Length of the last words of a question, over which a "yes" answers it: "Is that right?" takes 0.8 to 1.1 s,
+and who has heard the value before it does not wait for that.
+"""
 
 
 class Action(Enum):
@@ -139,7 +144,7 @@ class InterruptionPolicy:
         """Cut for a candidate whose transcript makes it an interruption, or a turn after the response."""
         if not is_confirmable(turn, response):
             return NO_REACTION
-        return self.judge_words(turn)
+        return self.judge_words(turn, response)
 
     def confirm_by_length(self, turn: CallerTurn, response: Response | None) -> Reaction:
         """Cut for a candidate that is long enough, or resume if it stayed low while the agent was silent."""
@@ -157,8 +162,8 @@ class InterruptionPolicy:
     def _takes_back(self, turn: CallerTurn) -> bool:
         return self.policy.resume_as_whole and turn.resumes is not None and bool(words_of(turn.resumes.text))
 
-    def judge_words(self, turn: CallerTurn) -> Reaction:
-        """Cut for enough words, or for a stop word.
+    def judge_words(self, turn: CallerTurn, response: Response | None) -> Reaction:
+        """Cut for enough words, for a stop word, or for the answer to a question.
 
         Backchannels do not count, nor do unstable words, nor words that recognizers make of a hum: "okay I"
         for "okay", or "him and them" for "mm hmm", must not stop the agent. One word is enough to resume a
@@ -171,7 +176,10 @@ class InterruptionPolicy:
         # final only: "no" is the beginning of "now" and "nobody" until these are complete
         if turn.resumes is None and turn.settled and not self.policy.stop_words.isdisjoint(words):
             return Reaction(Action.CUT, "stop_word")
-        enough = len(words) >= self.policy.min_interruption_words and turn.proximity is SpeakerProximity.NEAR
+        near = turn.proximity is SpeakerProximity.NEAR
+        if near and _is_answer(turn, response):
+            return Reaction(Action.CUT, "words")
+        enough = len(words) >= self.policy.min_interruption_words and near
         if turn.resumes is None and enough and not self.policy.misheard_backchannels.issuperset(words):
             return Reaction(Action.CUT, "words")
         return NO_REACTION
@@ -181,9 +189,10 @@ class InterruptionPolicy:
 
         If all the agent's audio is sent, it no longer listens: a "yes" then answers the response.
         """
-        if response is not None and not response.end_notified and self._is_backchannel(turn):
+        listens = response is not None and not response.end_notified
+        if listens and self._is_backchannel(turn) and not _is_answer(turn, response):
             return Meaning.BACKCHANNEL
-        if is_interruptible(response) and self.judge_words(turn).action is Action.CUT:
+        if is_interruptible(response) and self.judge_words(turn, response).action is Action.CUT:
             return Meaning.INTERRUPTION
         return Meaning.FOR_LATER
 
@@ -200,6 +209,21 @@ class InterruptionPolicy:
         """Return the words without backchannels; none if the voice was too short for them."""
         words = words_of(text)
         return without_backchannels(words, self.policy.backchannels) if _has_time_for(turn, words) else ()
+
+
+def _is_answer(turn: CallerTurn, response: Response | None) -> bool:
+    """Return True if the final words answer a question whose last words were being played. Words that the
+    agent says too may be its echo: "right" over "is that right?".
+    """
+    words = words_of(turn.text)
+    if response is None or turn.overlap is None or not turn.settled:
+        return False
+    played = response.played
+    if turn.overlap.response is not played or played.awaits_audio or set(words_of(played.text)) >= set(words):
+        return False
+    answers = frozenset(tuple(phrase.split()) for phrase in response.wanted.answers)
+    in_last_words = played.sound_s - turn.overlap.played_s <= _LAST_WORDS_S
+    return in_last_words and not without_backchannels(words, answers)
 
 
 def _has_time_for(turn: CallerTurn, words: tuple[str, ...]) -> bool:

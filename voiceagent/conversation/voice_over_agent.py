@@ -95,7 +95,7 @@ class VoiceOverAgent:
     def on_turn_over(self, turn: CallerTurn, meaning: Meaning) -> list[Command]:
         """Handle a voice that was a turn: cut the response, or resume it and answer later."""
         if meaning is Meaning.INTERRUPTION:
-            return self._cut_for(turn, self._interruptions.judge_words(turn))
+            return self._cut_for(turn, self._interruptions.judge_words(turn, self._responses.active))
         return [do.RestorePlayout()] if interruption.is_interruptible(self._responses.active) else []
 
     def _on_louder(self, turn: CallerTurn, level_db: float, detection: TurnDetection | None) -> list[Command]:

@@ -297,3 +297,52 @@ def test_words_that_may_not_be_cut_go_on_and_the_turn_waits():
     commands = world.play_out(response_id)
     (start,) = of(do.StartResponse, commands)
     assert start.request.messages[-1] == Message("user", "what about parking")
+
+
+def _asked(answers: tuple[str, ...] = ("yes", "uh huh", "right")) -> tuple[CallWorld, str]:
+    """Return a call in which the agent's code asks whether something is right, 3 s long, and the response."""
+    world = CallWorld(call_settings(agent="hotel"), replace(POLICY, language="en"))
+    world.say("book it")
+    world.play_out(world.make("One moment."))
+    world.feed(ev.TurnsClaimed(True))
+    world.feed(ev.SpeechRequested("I have T, O, M. Is that right?", answers=answers))
+    return world, world.make("I have T, O, M.", "Is that right?", seconds=1.5)
+
+
+def _over(world: CallWorld, response_id: str, words: str, played_s: float) -> list[do.Command]:
+    """The caller says something from this position of a response on."""
+    item_id = world.begin_speaking(10.0)
+    commands = world.feed(ev.SpokeOverAgent(response_id, played_s)) + world.feed(
+        ev.InterruptionCandidate(10.2)
+    )
+    world.played_s = played_s + 0.2
+    return commands + world.pause(item_id, words, 10.4) + world.feed(ev.TurnEnded(10.4))
+
+
+@pytest.mark.parametrize("words", ["Yes.", "Uh huh.", "Yes, right."])
+def test_a_yes_over_the_last_words_of_a_question_answers_it(words: str):
+    world, response_id = _asked()
+    commands = _over(world, response_id, words, 2.0)
+    assert of(do.StopPlayout, commands)
+    assert of(do.TurnConcluded, commands) == [do.TurnConcluded(words)]
+
+
+@pytest.mark.parametrize(
+    ("words", "played_s"), [("Yes.", 0.5), ("Mm hmm.", 2.0), ("Right.", 2.0), ("Right.", 2.9)]
+)
+def test_a_backchannel_before_them_and_what_may_be_an_echo_of_them_answer_nothing(
+    words: str, played_s: float
+):
+    world, response_id = _asked()
+    commands = _over(world, response_id, words, played_s)
+    assert not of(do.StopPlayout, commands) and not of(do.TurnConcluded, commands)
+
+
+def test_a_yes_over_other_speech_is_a_backchannel():
+    world, response_id = _asked(answers=())
+    assert not of(do.TurnConcluded, _over(world, response_id, "Yes.", 2.0))
+
+
+def test_a_no_over_a_question_answers_it():
+    world, response_id = _asked()
+    assert of(do.TurnConcluded, _over(world, response_id, "No.", 1.0)) == [do.TurnConcluded("No.")]

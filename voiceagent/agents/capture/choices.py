@@ -29,6 +29,7 @@ class YesNo(Task[bool]):
     confirm: bool = False
     dictated: ClassVar[bool] = False
     spelled: ClassVar[bool] = False
+    yes_or_no: ClassVar[bool] = True
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[bool]:
         """Parse the answer: the one that its first words give."""

@@ -15,6 +15,12 @@ _GROUP = re.compile(r"\b(?:(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z\d]+|[A-Z]{2,3})\b")
 """Letters and digits that a recognizer has written as one: "LS1", "BX"."""
 
 
+_SAME = 3
+"""First characters by which a code that is too long with the part before it is that part, said again; and
+letters of a group that may be written as a word.
+"""
+
+
 @dataclass(frozen=True)
 class Code(Task[str]):
     """A code of letters and digits, in capitals and without signs between them: "BX7492".
@@ -31,11 +37,14 @@ class Code(Task[str]):
         plain = _GROUP.sub(lambda group: " ".join(group[0]), text)
         symbols = symbols_of(without_openings(plain, now.language), now.language)
         spelled = "".join(one.text for one in symbols if one.kind in ("letter", "digits")).upper()
-        if sum(one.kind == "word" for one in symbols) > len(spelled) // 2:
+        whole = "".join(one.text for one in symbols if one.kind in ("letter", "digits", "word")).upper()
+        words = [one.text for one in symbols if one.kind == "word"]
+        if spelled and len(whole) in self.lengths and all(len(word) <= _SAME for word in words):
+            spelled = whole  # "Ec 4v, 5bj"
+        elif len(words) > len(spelled) // 2:
             spelled = ""
-        again = (
-            bool(self.lengths) and len(draft + spelled) > max(self.lengths) and len(spelled) in self.lengths
-        )
+        too_long = bool(self.lengths) and len(draft + spelled) > max(self.lengths)
+        again = too_long and (len(spelled) in self.lengths or spelled[:_SAME] == draft[:_SAME])
         return self._checked(spelled if again else draft + spelled, now)
 
     def press(self, keys: str, now: Circumstances) -> Heard[str]:

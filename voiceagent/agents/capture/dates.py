@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import ClassVar
 
 from voiceagent.agents.capture.calendar_days import find_date, spoken_date
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
-from voiceagent.agents.capture.times_of_day import find_time, spoken_time
+from voiceagent.agents.capture.times_of_day import ends_day, find_time, spoken_time
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class DateTime(Task[datetime]):
         """Parse day and time; what is missing comes from the draft, else the caller is asked for it."""
         day, clock = _drafted(draft)
         day, clock = find_date(text, now) or day, find_time(text, now) or clock
+        if day is not None and clock == time(0) and ends_day(text, now):
+            day += timedelta(days=1)
         if day is not None and clock is not None:
             value = datetime.combine(day, clock)
             return Heard(value, value.isoformat())

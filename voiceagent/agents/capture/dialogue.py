@@ -20,6 +20,8 @@ MAX_SILENCES = 3
 MAX_CHARACTERS = 1_000
 """Characters of a turn that are parsed: typed ones may be longer, and parsing takes quadratic time."""
 
+_MIN_WORD = 3
+"""Letters of a word of a value that is spelled again, at least."""
 _MISHEARD_NO = frozenset((("know",), ("you", "know"), ("you", "no")))
 """Whole answers that English recognizers write for "no"."""
 
@@ -56,9 +58,10 @@ class Dialogue(Generic[T]):
         self._value: T | None = None  # read back, and not confirmed yet
         self._open: T | None = None  # whole, unless more of it follows
         self._refused_values: set[T] = set()
+        self._said_again: set[T] = set()  # by a caller who refused it, and then said the same
         self._draft = self._keys = ""
         self._asked = task.question
-        self._rounds = self._silences = self.corrections = 0
+        self._rounds = self._silences = self._mere_refusals = self.corrections = 0
 
     @property
     def value(self) -> T | None:
@@ -69,6 +72,13 @@ class Dialogue(Generic[T]):
     def pauses(self) -> bool:
         """True if a short silence ends what was said so far."""
         return self._open is not None
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Phrases that answer the newest question even over its last words; () unless it asks for a yes."""
+        if self._value is None and not self._task.yes_or_no:
+            return ()
+        return tuple(sorted(" ".join(phrase) for phrase in self._now.words.yes))
 
     def begin(self) -> Ask:
         """Return the question."""
@@ -146,9 +156,21 @@ class Dialogue(Generic[T]):
             self.corrections += 1
             self._refused_values.add(self._value)
             return self._read_back(corrected) if self._counted() else Captured(None)
+        same = answer is not None and corrected == self._value and self._says_value(rest)
+        if same and self._value not in self._said_again:
+            self.corrections += 1
+            self._said_again.add(self._value)
+            return self._read_back(self._value) if self._counted() else Captured(None)
         if answer is None and not self._has_example(text):
             return self._ask(self._now.words.prompts.yes_or_no) if self._counted() else Captured(None)
         return self._refused()
+
+    def _says_value(self, text: str) -> bool:
+        """Return True if a text is the value that was read back, or a whole word of it, spelled."""
+        if self._task.hear(text, "", self._now).value == self._value:
+            return True
+        letters = "".join(symbol.text for symbol in symbols_of(text, self._now.language))
+        return len(letters) >= _MIN_WORD and letters in words_of(str(self._value).replace("_", " "))
 
     def _has_example(self, text: str) -> bool:
         """Return True for a letter with an example: it refuses a value wherever it belongs, although the
@@ -157,16 +179,20 @@ class Dialogue(Generic[T]):
         return any(symbol.sure for symbol in symbols_of(text, self._now.language))
 
     def _refused(self) -> Ask | Captured[T]:
-        """Forget the value that was read back, and ask for it again."""
+        """Forget the value that was read back; offer another that is as likely, or ask again."""
         assert self._value is not None  # the state of the dialogue
         self.corrections += 1
+        self._mere_refusals += 1
         self._refused_values.add(self._value)
         refused, self._value = self._value, None
+        guess = self._task.second_guess(refused, self._now)
+        if guess is not None and guess not in self._refused_values and not self._said_again:
+            return self._read_back(guess) if self._counted() else Captured(None)
         return self._ask_again(refused)
 
     def _ask_again(self, refused: T | None) -> Ask | Captured[T]:
         """Ask again for a value, or for the part of it that may be wrong, or give up."""
-        again = self._task.ask_again(refused, self._draft, self._now, self.corrections > 1)
+        again = self._task.ask_again(refused, self._draft, self._now, self._mere_refusals > 1)
         return self._failed(again.prompt, again.draft)
 
     def _on_refused_again(self, value: T) -> Ask | Captured[T] | None:

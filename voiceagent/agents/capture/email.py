@@ -20,7 +20,7 @@ from voiceagent.agents.capture.email_domains import (
     provider_named,
     with_ending,
 )
-from voiceagent.agents.capture.misheard_emails import MAX_WORDS, address_as_said, with_o
+from voiceagent.agents.capture.misheard_emails import MAX_WORDS, address_as_said, other_first_part, with_o
 from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repair
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
@@ -33,12 +33,16 @@ _MAX_LOCAL, _MAX_ADDRESS = 64, 254
 """RFC 5321, 4.5.3.1, and RFC 3696's erratum 1690."""
 _BOTH_REFUSED = "@"
 """Draft of an address of which nothing is known, and whose domain the caller is asked to spell, too."""
+_GREETING_MAILBOX = re.compile(r"\b(?:hello|hi)\W+at\b.*", re.I)
+"""A mailbox that is no opening: "hello at red lion dot com"."""
 _FILLERS = ("uh", "um", "er", "hm", "well", "äh", "ähm", "eh")
 _SAID_AGAIN = 0.7
 """Minimum similarity of a first part and the words in its place: "bob" and "bob forty two"."""
 _WITHOUT_SIGN = re.compile(r"\b(?:without|no) (?:the |an? )?(dot|dash|hyphen|underscore)\b", re.I)
 _MIN_PIECE = 3
 """Letters of a piece that is spelled again, at least."""
+_MAX_MISSED = 3
+"""Letters of a spelled piece that were not heard before, at most: "anna" for "hannah"."""
 _SIMILAR_WORD, _FIRST_LETTER = 0.6, 0.15
 """Minimum similarity of a word and the letters that spell it; added to it if the first ones are the same."""
 
@@ -66,13 +70,15 @@ class Email(Task[str]):
         """
         if (answer := answer_of(text, now.words)) is not None and not answer[1]:
             return Heard(draft=draft)
-        before, after = split_at_repair(without_openings(text, now.language), now.language)
-        symbols = _address_symbols(after, now)
+        said = _GREETING_MAILBOX.search(text) if now.language == "en" else None
+        plain = said[0] if said else without_openings(text, now.language)
+        before, after = split_at_repair(plain, now.language)
+        known_local, _, known_domain = draft.partition("@")
+        symbols = _address_symbols(after, now, domain_alone=bool(known_local))
         local, at_sign, domain = _parted(symbols)
         if before:
-            said = _parted(_address_symbols(before, now))
-            local, at_sign, domain = _repaired(said, (local, at_sign, domain))
-        known_local, _, known_domain = draft.partition("@")
+            first = _parted(_address_symbols(before, now))
+            local, at_sign, domain = _repaired(first, (local, at_sign, domain))
         if known_local and not at_sign:
             local, at_sign, domain = "", "@", local
         if not (local or known_local) or ("." not in domain and _is_remark(text, symbols, at_sign, now)):
@@ -101,6 +107,12 @@ class Email(Task[str]):
         kept = domain in PROVIDERS and not careful
         return Heard(draft=f"@{domain}" if kept else _BOTH_REFUSED, prompt=prompts.spell_local)
 
+    def second_guess(self, refused: str, now: Circumstances) -> str | None:
+        """Return the address with another first part, for what recognizers write of one."""
+        local, _, domain = refused.partition("@")
+        other = other_first_part(local) if now.language == "en" else None
+        return None if other is None else self._valid(f"{other}@{domain}")
+
     def spelling_of_rest(self, draft: str) -> Spelling:
         """Return the kind of spelling of a domain, or of the part before it."""
         return "domain" if draft.partition("@")[0] else "letters"
@@ -127,6 +139,8 @@ class Email(Task[str]):
             return self._valid(f"{own_local}@{with_ending(own_domain, ending)}")
         if symbols and symbols[0] == Symbol("sign", "."):
             return self._valid(f"{own_local}@{with_ending(own_domain, joined(symbols)[1:])}")
+        if local.endswith(own_domain[own_domain.index(".") :]):  # the "at" was not heard, or not said
+            return self._valid(f"{own_local}@{corrected_domain(local, own_domain)}")
         provider = provider_named(local)
         if provider is not None:
             return self._valid(f"{own_local}@{provider}")
@@ -151,9 +165,9 @@ class Email(Task[str]):
         return address if is_address(address) else None
 
 
-def _address_symbols(text: str, now: Circumstances) -> list[Symbol]:
-    """Return the symbols of an address or a part of it, misheard words as they were said."""
-    return merge_spelled(symbols_of(address_as_said(text, now), now.language))
+def _address_symbols(text: str, now: Circumstances, domain_alone: bool = False) -> list[Symbol]:
+    """Return the symbols of an address or a part of it; see `address_as_said`."""
+    return merge_spelled(symbols_of(address_as_said(text, now, domain_alone), now.language))
 
 
 def _repaired(said: tuple[str, str, str], again: tuple[str, str, str]) -> tuple[str, str, str]:
@@ -222,6 +236,8 @@ def _spelled_word(symbols: Sequence[Symbol], run: str) -> int | None:
 def _spells(run: str, word: str) -> bool:
     """Return True if letters spell a word, as it was misheard: "mire, M E R"."""
     same_first = len(run) > 2 and run[0] == word[0]
+    if same_first and len(run) == len(word) == _MIN_PIECE:  # "Lee, L I U"
+        return True
     return SequenceMatcher(None, run, word).ratio() + same_first * _FIRST_LETTER >= _SIMILAR_WORD
 
 
@@ -234,14 +250,14 @@ def _parted(symbols: Sequence[Symbol]) -> tuple[str, str, str]:
 
 def _with_spelled_piece(local: str, symbols: Sequence[Symbol]) -> str | None:
     """Return the local part with the piece between signs replaced that is like a spelled row of letters, and
-    about as long: a part of a piece is none. None if there is no such row or piece.
+    not longer: the row may be a part of it. None if there is no such row or piece.
     """
     row = joined(symbols)
     if len(row) < _MIN_PIECE or any(symbol.kind not in ("letter", "digits") for symbol in symbols):
         return None
     pieces = re.split(r"([._+-])", local)
     ratio, at = max((SequenceMatcher(None, piece, row).ratio(), at) for at, piece in enumerate(pieces))
-    if ratio < _SIMILAR_WORD or abs(len(pieces[at]) - len(row)) > 1:
+    if ratio < _SIMILAR_WORD or not -1 <= len(row) - len(pieces[at]) <= _MAX_MISSED:
         return None
     return "".join([*pieces[:at], row, *pieces[at + 1 :]])
 

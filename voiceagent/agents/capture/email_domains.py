@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
+from voiceagent.agents.capture.symbols import sound_alike
 from voiceagent.agents.capture.task import Circumstances
 from voiceagent.conversation.words import words_of
 
@@ -13,6 +14,7 @@ PROVIDERS = (
     "me.com", "mac.com", "proton.me", "protonmail.com", "gmx.com", "gmx.net", "gmx.de", "web.de", "mail.com",
     "t-online.de", "freenet.de", "posteo.de", "yahoo.co.uk", "hotmail.co.uk", "btinternet.com", "sky.com",
     "comcast.net", "verizon.net", "att.net", "googlemail.com", "yahoo.es", "hotmail.es", "yandex.com",
+    "live.co.uk", "virginmedia.com", "ntlworld.com", "talktalk.net", "rocketmail.com", "sbcglobal.net",
     "zoho.com", "fastmail.com", "example.com", "orange.fr", "libero.it",
 )  # fmt: skip
 """Domains of large providers, to which a misheard domain is drawn."""
@@ -39,11 +41,24 @@ def nearest_domain(domain: str) -> str:
     """Return a domain, drawn to that of a large provider near it, and with its ending if it has none."""
     name, _, ending = domain.partition(".")
     named = provider_named(name) if len(ending) < 2 else None  # "dot D" is what is left of "dot D E"
+    named = named or _with_ending_alike(name, ending)
     if named is not None:
         return named
     near = get_close_matches(domain, PROVIDERS, 1, _NEAR_PROVIDER) if len(name) > 2 else []
     same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
     return near[0] if same_ending else domain
+
+
+def _with_ending_alike(name: str, ending: str) -> str | None:
+    """Return the domain of a provider whose ending of two letters sounds like this one: "gmx.be"."""
+    domains = [one for one in PROVIDERS if one.partition(".")[0] == name]
+    endings = {one: one.partition(".")[2] for one in domains}
+    alike = [
+        one
+        for one, known in endings.items()
+        if len(known) == len(ending) == 2 and all(map(sound_alike, known, ending))
+    ]
+    return alike[0] if len(alike) == 1 else None
 
 
 def provider_named(name: str) -> str | None:

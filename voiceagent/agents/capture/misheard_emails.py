@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from audio.recognizers.decoding.frequent_names import FIRST_NAMES, LAST_NAMES
 from voiceagent.agents.capture.email_domains import PROVIDERS
 from voiceagent.agents.capture.self_repairs import without_asides
 from voiceagent.agents.capture.task import Circumstances
@@ -30,9 +31,19 @@ _MISHEARD = (
     (re.compile(r"\b(?:at (?:g|gee|e)[ -]?|edge ?)mail\b", re.I), "at gmail"),
     (re.compile(r"\b(?:hot|heart|hard) ?mail\b", re.I), "hotmail"),
     # "t dot baker" is written as an initial; letters that are spelled follow each other
-    (re.compile(r"(?<![\w.] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
+    (re.compile(r"(?<![\w.,] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
 )
 """Texts that English recognizers write in an answer to the question for an address, and what was said."""
+_JOINED_DOT = re.compile(r"\bdot([a-z]{4,})\b", re.I)
+_NAMES = frozenset((*FIRST_NAMES, *LAST_NAMES))
+_DASH_BEFORE_DIGITS = re.compile(r"(?<=[a-z])-(?=\d+$)")
+_INITIALS = {
+    **{name: name[0] for name in ("be", "ce", "de", "ge", "pe", "te", "jay", "kay")},
+    **{name: name[1] for name in ("ef", "el", "em", "en", "es", "ar", "ex")},
+}
+"""Names of letters as recognizers write them before a name: "detaylor" for "D Taylor"."""
+_MIN_NAME = 5
+"""Letters of such a name, at least: "belong" is no initial and a name."""
 _OH = re.compile(r"\boh(?=[\s,.]+[a-z]\b)", re.I)
 _AT = re.compile(r"\bat\b|@", re.I)
 _PROVIDER_ALONE = re.compile(
@@ -44,14 +55,46 @@ _PROVIDER_ALONE = re.compile(
 """The domain of a large provider at the end of a text, with what recognizers write for the "at" before it."""
 
 
-def address_as_said(text: str, now: Circumstances) -> str:
-    """Return the text of an address or a part of it, misheard words as they were said."""
+def address_as_said(text: str, now: Circumstances, domain_alone: bool = False) -> str:
+    """Return the text of an address or a part of it, misheard words as they were said. domain_alone: the
+    caller was asked for the domain, so that no "at" is missing within the text.
+    """
     plain = without_asides(text, now.language)
     if now.language == "en":
         for misheard, said in _MISHEARD:
             plain = misheard.sub(said, plain)
-        plain = _with_dot_between(_with_at_before_provider(with_o(plain)), now)
+        plain = with_o(_JOINED_DOT.sub(_parted_dot, plain))
+        plain = _with_dot_between(plain if domain_alone else _with_at_before_provider(plain), now)
     return plain
+
+
+def other_first_part(local: str) -> str | None:
+    """Return what the caller may have said in place of the first part of an address, as recognizers write it
+    otherwise: an initial before a name, no dot after it, no dash before digits, or "dash" as "nash". None if
+    nothing of it fits.
+    """
+    undashed = _DASH_BEFORE_DIGITS.sub("", local)
+    if undashed != local:
+        return undashed
+    initial = re.fullmatch(r"([a-z])\.([a-z]+)(\d*)", local)
+    if initial and initial[2] in _NAMES:
+        return initial[1] + initial[2] + initial[3]
+    dashed = re.fullmatch(r"([a-z]+)(?:nash|bash|gash)([a-z]+)", local)
+    if dashed and dashed[1] in _NAMES and dashed[2] in _NAMES:
+        return f"{dashed[1]}-{dashed[2]}"
+    letters = re.match("[a-z]*", local)
+    word = letters[0] if letters else ""
+    for name, letter in _INITIALS.items():
+        rest = word.removeprefix(name)
+        if len(rest) >= _MIN_NAME and rest != word and rest in LAST_NAMES and word not in _NAMES:
+            return letter + local[len(name) :]
+    return None
+
+
+def _parted_dot(joined: re.Match[str]) -> str:
+    """Return "dot Berg" for "Dotberg", which is no name."""
+    name = joined[1].lower()
+    return f"dot {joined[1]}" if name in _NAMES and f"dot{name}" not in _NAMES else joined[0]
 
 
 def _with_at_before_provider(text: str) -> str:

@@ -20,6 +20,13 @@ _SIMILAR_WORD = 0.5
 """Minimum similarity of a word that is said alone and the word of a name that it corrects."""
 MAX_WORDS = 5
 """Maximum words of a name: more are a sentence."""
+_LABEL = re.compile(
+    r"[\s,.;]*\b(?:and\s+)?(?:(?:my|the)\s+)?"
+    r"(?:(?P<first>first|given|christian)|(?P<middle>middle)|last|family|sur|sir|second)[\s-]?name\b"
+    r"(?:['’]s\b|\s+is\b)?[\s,:]*",
+    re.I,
+)
+"""Text before a part of a name: "my last name is"."""
 _INITIAL = re.compile(r"(?<![^\W_])[^\W_]|(?<=\bmc)[^\W_](?=\w\w)")
 
 
@@ -53,6 +60,7 @@ class Name(Task[str]):
         remarked = correct_remarked(lower, plain)
         if remarked is not None:
             return _capitalized(remarked)
+        plain = with_remarks(plain, now.language)
         symbols = symbols_of(plain, now.language)
         letters = sum(symbol.kind == "letter" for symbol in symbols)
         words = spelled_words(symbols)
@@ -65,7 +73,18 @@ class Name(Task[str]):
 
 
 def _spelled_name(text: str, now: Circumstances) -> str:
-    """Return the name in a text, in lower case."""
+    """Return the name in a text, in lower case: first names first."""
+    labels = list(_LABEL.finditer(text)) if now.language == "en" else []
+    ends = [*(label.start() for label in labels), len(text)]
+    parts = [(0, text[: ends[0]])]
+    for label, end in zip(labels, ends[1:], strict=True):
+        parts.append((1 if label["first"] else 2 if label["middle"] else 3, text[label.end() : end]))
+    names = (_spelled_part(part, now) for _, part in sorted(parts, key=lambda part: part[0]))
+    return " ".join(name for name in names if name)
+
+
+def _spelled_part(text: str, now: Circumstances) -> str:
+    """Return the name in a text without labels, in lower case."""
     return " ".join(spelled_words(symbols_of(with_remarks(text, now.language), now.language)))
 
 

@@ -20,6 +20,8 @@ _WHOLE_DIGITS = 10
 _CARD_DIGITS = range(12, 20)
 """Digits of a card (ISO/IEC 7812-1, 4)."""
 _AMEX_DIGITS, _USUAL_CARD_DIGITS = 15, 16
+_LONG_ROW = re.compile(r"(\d)\1{4,}")
+"""Equal digits of which recognizers lose count."""
 _ENDINGS = ("ends", "ending", "last", "endet", "letzten", "termina", "últimos")
 _OPENINGS = ("begins", "beginning", "starts", "first", "beginnt", "ersten", "empieza", "primeros")
 
@@ -43,6 +45,8 @@ class PhoneNumber(Task[str]):
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse a group of digits and add it to the draft; a whole number, said again, takes its place."""
         digits = said_digits(text, draft, now)
+        if (repaired := _repaired_draft(text, draft, digits, now)) is not None:
+            return self._checked(repaired, now)
         again = len(draft + digits) > max(self.lengths or _TELEPHONE_DIGITS) and len(digits) in self.digits
         return self._checked(digits if again else draft + digits, now)
 
@@ -87,6 +91,8 @@ class Card(Task[str]):
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse a group of digits and add it to the draft; a whole number, said again, takes its place."""
         digits = said_digits(text, draft, now).lstrip("+")
+        if (repaired := _repaired_draft(text, draft, digits, now)) is not None:
+            return self._checked(repaired, now)
         again = bool(draft) and len(digits) in self.digits and passes_luhn(digits)
         return self._checked(digits if again else draft + digits, now)
 
@@ -99,6 +105,8 @@ class Card(Task[str]):
         if len(number) in _CARD_DIGITS and len(number) >= wanted:
             if passes_luhn(number):
                 return Heard(number, number)
+            if (shorter := _without_one_too_many(number)) is not None and len(number) == wanted + 1:
+                return Heard(shorter, shorter)
             return Heard(fault=now.words.prompts.again)
         return Heard(draft=number)
 
@@ -118,20 +126,52 @@ def passes_luhn(number: str) -> bool:
     return sum(digit - 9 if digit > 9 else digit for digit in doubled) % 10 == 0
 
 
+def _without_one_too_many(number: str) -> str | None:
+    """Return a card's number without one of the equal digits in its only long row; None if it has no such
+    row, or another check digit.
+    """
+    rows = list(_LONG_ROW.finditer(number))
+    shorter = number[: rows[0].start()] + number[rows[0].start() + 1 :] if len(rows) == 1 else ""
+    return shorter if shorter and passes_luhn(shorter) else None
+
+
 def said_digits(text: str, draft: str, now: Circumstances) -> str:
     """Return the digits of a turn, with "+" at the beginning of a number; "" if most words are others."""
-    before, after = split_at_repair(without_openings(text, now.language), now.language)
+    before, after = _split_at_no(without_openings(text, now.language), now)
     symbols = symbols_of(f"{before} {after}" if before else after, now.language)
     digits = _digits_in(symbols)
     if before:
         said, again = (_digits_in(symbols_of(part, now.language)) for part in (before, after))
-        group = _digits_in(symbols_of(re.split("[,.]", after)[0], now.language))
-        digits = repaired_digits(said, again, len(group)) if again else said
+        digits = repaired_digits(said, again, _first_group(after, now)) if again else said
     others = sum(symbol.kind == "word" for symbol in symbols)
     if others > len(digits):
         return ""
     plus = not draft and bool(symbols) and symbols[0].text == "+"
     return f"+{digits}" if plus and digits else digits
+
+
+def _split_at_no(text: str, now: Circumstances) -> tuple[str, str]:
+    """Return the text before a self-correction and the one after it; between digits, a mere "no" is one."""
+    before, after = split_at_repair(text, now.language)
+    if before:
+        return before, after
+    refusals = "|".join(phrase[0] for phrase in now.words.no if len(phrase) == 1)
+    *said, again = re.split(rf"[\s,.;]+(?:{refusals})[\s,.;]+(?=\w)", text, flags=re.I)
+    return " ".join(said), again
+
+
+def _repaired_draft(text: str, draft: str, digits: str, now: Circumstances) -> str | None:
+    """Return the digits of earlier turns corrected by a turn that begins with "no"; None for other turns."""
+    said = words_of(text)
+    if not draft or not digits or said[:1] not in now.words.no:
+        return None
+    return repaired_digits(draft, digits, _first_group(text, now))
+
+
+def _first_group(text: str, now: Circumstances) -> int:
+    """Return the number of digits before the first comma or stop after a digit."""
+    groups = (_digits_in(symbols_of(part, now.language)) for part in re.split("[,.]", text))
+    return len(next((group for group in groups if group), ""))
 
 
 def _digits_in(symbols: Iterable[Symbol]) -> str:

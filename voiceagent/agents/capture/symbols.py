@@ -205,8 +205,8 @@ def _with_spelled_runs(symbols: Sequence[Symbol], words: CaptureLanguage) -> lis
     """Return the symbols with names of letters as letters where others are spelled around them.
 
     Alone "Mike" is a name and "you" a word; next to a letter, or to another word that stands for one, they
-    are letters. Where a run is spelled with examples, a single one between signs is a letter too: "kilo" in
-    "Mike Alpha Romeo dot Kilo".
+    are letters. Where a run is spelled with examples, a single one between signs and digits is a letter too:
+    "kilo" in "Mike Alpha Romeo dot Kilo".
     """
     letters = [_as_letter(symbol, words) for symbol in symbols]
     if sum(letter is not None for letter in letters) >= _MIN_SPELLED:
@@ -221,7 +221,8 @@ def _with_spelled_runs(symbols: Sequence[Symbol], words: CaptureLanguage) -> lis
     found: list[Symbol] = []
     for spelled, run in runs:
         around = [symbols[at].kind for at in (run[0] - 1, run[-1] + 1) if 0 <= at < len(symbols)]
-        alone = by_example and len(run) == 1 and _is_example(letters[run[0]]) and set(around) <= {"sign"}
+        among = set(around) <= {"sign", "digits"}
+        alone = by_example and len(run) == 1 and _is_example(letters[run[0]]) and among
         is_run = len(run) > 1 and 2 * sum(_is_certain(symbols[at], letters[at]) for at in run) >= len(run)
         found += [(letters[at] if spelled and (is_run or alone) else None) or symbols[at] for at in run]
     return found

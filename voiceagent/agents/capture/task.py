@@ -71,6 +71,8 @@ class Task(ABC, Generic[T]):
     """If the answer is not understood, the caller is asked to spell it."""
     asks_for: ClassVar[Spelling] = ""
     """Kind of spelling that the answer to the question is likely to have, for the recognizer."""
+    yes_or_no: ClassVar[bool] = False
+    """The question asks for a yes or no."""
     masked: ClassVar[bool] = False
     """The read-back does not reveal the value."""
 
@@ -112,6 +114,15 @@ class Task(ABC, Generic[T]):
         if self.spelled:
             return Heard(prompt=prompts.spell)
         return Heard(prompt=prompts.again if refused is not None else prompts.unclear.format(self.question))
+
+    def second_guess(self, refused: T, now: Circumstances) -> T | None:
+        """Return the value that the caller probably said in place of a refused one; None unless it is clear.
+
+        Args:
+            refused: The value that the caller has refused without a correction.
+            now: Facts of the call.
+        """
+        return None
 
     def spelling_of_rest(self, draft: str) -> Spelling:
         """Return the kind of spelling that an answer has once a part is known, or the value was read back.

@@ -43,6 +43,8 @@ _AROUND_HOUR = word_set(
     "passt por favor"
 )
 """Words beside which a bare number is still an hour: "nine please", "Friday nine"."""
+_MINUTES_TO = ("5", "10", "20", "25")
+"""Minutes that people name before "to" without the word: other numbers there are hours."""
 _FIRST_HOUR = 7
 """Without "am" or "pm", an hour before this one is in the afternoon."""
 
@@ -56,6 +58,8 @@ def _time_in(text: str, now: Circumstances) -> time | None:
     if (found := _german_quarter(text, now) if now.language == "de" else None) is not None:
         return found
     tokens = _tokens(text, now.language)
+    if now.language == "en" and _is_range(tokens):
+        return None
     for token in tokens:
         if token in _NOON:
             return time(_NOON[token])
@@ -63,6 +67,29 @@ def _time_in(text: str, now: Circumstances) -> time | None:
         if (found := _time_at(tokens, at, now.language)) is not None:
             return found
     return None
+
+
+def ends_day(text: str, now: Circumstances) -> bool:
+    """Return True if a text names the midnight at the end of a day: "24:00", "midnight tonight"."""
+    tokens = _tokens(text, now.language)
+    night = "midnight" in tokens and not {"tonight", "night"}.isdisjoint(tokens)
+    return night or "24:00" in tokens or re.search(r"\b24 uhr\b", text.lower()) is not None
+
+
+def _is_range(tokens: Sequence[str]) -> bool:
+    """Return True if two hours are the ends of a range: "two to four", not "ten to four"."""
+    for at in range(1, len(tokens) - 1):
+        if tokens[at] not in ("to", "till", "until", "and") or not number_at(tokens, at + 1, "en")[0]:
+            continue
+        begin = next((one for one in range(at) if sum(number_at(tokens, one, "en")[1:]) == at - one), None)
+        if begin is None or not number_at(tokens, begin, "en")[0]:
+            continue
+        opening = tokens[begin - 1] if begin else ""
+        if opening == ("between" if tokens[at] == "and" else "from"):
+            return True
+        if tokens[at] != "and" and number_at(tokens, begin, "en")[0] not in _MINUTES_TO:
+            return True
+    return False
 
 
 def _tokens(text: str, language: str) -> list[str]:

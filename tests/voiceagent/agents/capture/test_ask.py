@@ -9,7 +9,8 @@ import pytest
 
 from voiceagent.agents import Agent, ToolFailed, caller_input, tool
 from voiceagent.agents.capture import Card, Email, PhoneNumber, YesNo
-from voiceagent.conversation.events import TurnsClaimed
+from voiceagent.conversation.events import SpeechRequested, TurnsClaimed
+from voiceagent.conversation.machine import Conversation
 from voiceagent.testing import Calls, TestCall
 
 CARD = "4242 4242 4242 4242"
@@ -54,6 +55,24 @@ async def test_an_address_is_captured_without_the_model() -> None:
         assert await call.says("Yes.") == "Thank you."
         assert call.expect_tool("ask_email") == "ban@gmail.com"
         assert len(call.model.requests) == 2, "the model is not asked about these turns"
+
+
+async def test_the_read_back_may_be_answered_over_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    posted: list[Any] = []
+    handle = Conversation.handle
+
+    def kept(self: Conversation, event: Any) -> Any:
+        posted.append(event)
+        return handle(self, event)
+
+    monkeypatch.setattr(Conversation, "handle", kept)
+    async with TestCall(Shop) as call:
+        call.model_will(Calls("ask_email"), "Thank you.")
+        await call.says("send me the bill")
+        await call.says("dan at gmail dot com")
+        await call.says("Yes.")
+    questions = [bool(event.answers) for event in posted if isinstance(event, SpeechRequested)]
+    assert questions == [False, True]
 
 
 async def test_a_caller_who_gives_up_yields_none() -> None:

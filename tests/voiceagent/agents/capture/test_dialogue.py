@@ -47,6 +47,16 @@ def test_a_value_is_read_back_and_confirmed() -> None:
     assert dialogue.corrections == 0
 
 
+def test_only_a_question_for_a_yes_has_answers_over_its_last_words() -> None:
+    dialogue, _ = hold(Email(QUESTION))
+    assert dialogue.answers == ()
+    dialogue.on_words("bob at gmail dot com")
+    assert {"yes", "uh huh"} <= set(dialogue.answers)
+    dialogue.on_words("No.")
+    assert dialogue.answers == ()
+    assert "yes" in hold(YesNo("Shall I book it?"))[0].answers
+
+
 def test_a_correction_is_read_back_with_examples() -> None:
     dialogue, step = hold(Email(QUESTION), "dan at gmail dot com", "No, B as in boy.")
     assert isinstance(step, Ask)
@@ -60,6 +70,43 @@ def test_a_yes_with_a_correction_is_no_yes() -> None:
     assert isinstance(step, Ask)
     assert step.text.startswith("I have Willson")
     assert dialogue.on_words("Yes.") == Captured("Willson")
+
+
+def test_a_value_that_is_spelled_after_a_no_is_read_back_though_it_is_the_same() -> None:
+    dialogue, step = hold(Name("Name?"), "Byrne", "No, B Y R N E.")
+    assert isinstance(step, Ask)
+    assert step.text.startswith("I have Byrne: B as in Bravo, Y")
+    assert dialogue.on_words("No, B Y R N E.") == ask(SPELL, dictated=True, spelled="name")
+
+
+def test_what_is_misheard_after_a_no_does_not_read_the_same_value_back() -> None:
+    _, step = hold(Email(QUESTION), "s dot okafor at yahoo dot com", "No, no, Kf. Kf. F. O. R.")
+    assert step == ask(SPELL_LOCAL, dictated=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("Detaylor84 at gmail dot com", "dtaylor84@gmail.com"),
+        ("Jcw-1979 at gmail dot com", "jcw1979@gmail.com"),
+        ("M. Bennett, twenty seven at gmail dot com", "mbennett27@gmail.com"),
+        ("Katie Nash Ross at gmail dot com", "katie-ross@gmail.com"),
+    ],
+)
+def test_a_bare_no_offers_what_recognizers_write_otherwise_and_then_asks(said: str, meant: str) -> None:
+    dialogue, _ = hold(Email(QUESTION), said, "No.")
+    assert dialogue.value == meant
+    assert dialogue.on_words("No.") == ask(SPELL_LOCAL, dictated=True)
+
+
+def test_a_domain_in_answer_to_the_question_for_it_keeps_the_first_part() -> None:
+    dialogue, _ = hold(Email(QUESTION), "Kim", "proton mail dot com")
+    assert dialogue.value == "kim@protonmail.com"
+
+
+def test_a_correction_of_the_first_part_casts_no_doubt_on_the_domain() -> None:
+    dialogue, _ = hold(Email(QUESTION), "ann at gmail dot com", "No, Ben, B E N.", "No.", "D A N")
+    assert dialogue.value == "dan@gmail.com"
 
 
 def test_a_bare_no_asks_to_spell_all_of_it() -> None:

@@ -95,6 +95,15 @@ VALID_CARD = "4242424242424242"
         ("helpdesk at bright path, all one word, dot org.", "helpdesk@brightpath.org"),
         ("office at lakeside vets, that's one word, dot com", "office@lakesidevets.com"),
         ("S dot O'Connor, without the apostrophe, at gmail dot com", "s.oconnor@gmail.com"),
+        ("Nina Dotberg at gmail dot com", "nina.berg@gmail.com"),
+        ("Hello, at Green Lantern Dot, I O.", "hello@greenlantern.io"),  # no greeting
+        ("Hello, it's hello at red lion dot com", "hello@redlion.com"),
+        ("Hi, it's Anna at gmail dot com", "anna@gmail.com"),
+        ("Wendy Dot Lee, L. I. U. at me dot com.", "wendy.liu@me.com"),
+        ("Amy Dotson at gmail dot com", "amydotson@gmail.com"),  # a name
+        ("J. C for cat, W. One nine at gmail dot com", "jcw19@gmail.com"),
+        ("Nina at gmx dot b e", "nina@gmx.de"),
+        ("bob at rocket mail dot com", "bob@rocketmail.com"),
         # the letters spell a word that stands further back
         ("Elin dot Berg, E L I N, at online dot N O", "elin.berg@online.no"),
         ("Ana dot mire, m e r, at web dot d e", "ana.mer@web.de"),
@@ -197,6 +206,8 @@ def test_an_email_address_is_found_in_other_languages(now: Circumstances, text: 
         ("bob@gmail.com", "bob forty two", "bob42@gmail.com"),
         ("dying.murphy@gmail.com", "it's D I A N E", "diane.murphy@gmail.com"),  # a piece, not a part of one
         ("johnatan.lee@gmail.com", "T H A N", "johnathan.lee@gmail.com"),
+        ("bills@mapleygrove.net", "m a p l e grove dot net", "bills@maplegrove.net"),
+        ("anna.marsh@gmail.com", "H. A. N. N. A. H.", "hannah.marsh@gmail.com"),
         ("sophia@gmail.com", "it's S. Oh, F. I. A.", "sofia@gmail.com"),
         ("jan@harvor.com", "B as in boy", "jan@harbor.com"),
         ("dan@brightpath.org", "B as in boy", "ban@brightpath.org"),  # P is as like, but the name is likelier
@@ -247,6 +258,9 @@ def test_an_email_address_is_corrected_in_part(address: str, text: str, correcte
         ("Phillip with one L", "Philip"),
         ("Katherine with a C A T H E R I N E", "Catherine"),  # no remark, but letters
         ("Sarah Cooper, sorry", "Sarah Cooper"),
+        ("My first name is Tom and my last name is Hill", "Tom Hill"),
+        ("Last name Hill, first name Tom", "Tom Hill"),
+        ("It's Anna, A N N A, surname's Berg, B E R G", "Anna Berg"),
         ("Ann with a knee", "Anne"),  # "an E", as recognizers write it
         ("Peterson with an E", "Petersen"),
         ("Sarah Conner, sorry, Connor", "Sarah Connor"),
@@ -281,6 +295,8 @@ def test_a_name_is_the_letters_that_spell_it(text: str, name: str | None) -> Non
         ("Banb", "D, not B", "Band"),  # of two places, that which makes a name
         ("Bob Featherstone", "it's Rob", "Rob Featherstone"),
         ("Tim Montgomery", "that's wrong", None),
+        ("Brown", "It's Browne with an E", "Browne"),
+        ("Kathryn Hill", "Catherine with a C", "Catherine Hill"),
         ("Castilllo", "only one out", None),  # "one L", as recognizers write it, and no other name
     ],
 )
@@ -303,6 +319,8 @@ def test_a_phone_number_grows_over_turns() -> None:
         ("seven two zero, no sorry, seven two oh four four", "72044"),
         ("5 5 3, I mean 4, 0 8", "55408"),
         ("7 1 2, no wait, 7 1 3 4 5", "71345"),
+        ("55123, no, 55124", "55124"),
+        ("five five one two three, no, two four", "55124"),
     ],
 )
 def test_digits_that_are_said_again_replace_the_wrong_ones(text: str, digits: str) -> None:
@@ -324,6 +342,14 @@ def test_a_code_has_letters_and_digits(text: str, code: str | None) -> None:
     assert Code("").hear(text, "", NOW).value == code
 
 
+def test_a_code_is_spelled_by_words_among_digits_and_may_begin_anew() -> None:
+    task = Code("", lengths=(5,))
+    assert task.hear("Kilo, Tango, eight, two, November.", "", NOW).value == "KT82N"
+    assert task.hear("K T eight", "KT82", NOW).draft == "KT8"
+    assert Code("", lengths=(7,)).hear("Ec 4v, 5bj.", "", NOW).value == "EC4V5BJ"
+    assert Code("", lengths=(7,)).hear("It is 4v, 5bj.", "", NOW).draft == "4V5BJ"
+
+
 def test_a_code_of_known_length_comes_in_groups_and_is_corrected() -> None:
     task = Code("", lengths=(6,))
     first = task.hear("B X", "", NOW)
@@ -340,6 +366,11 @@ def test_a_whole_value_that_is_said_again_takes_the_place_of_a_part() -> None:
     assert PhoneNumber("", lengths=(10,)).hear("23456", "55501", NOW).value == "5550123456"
     assert Card("").hear("4242 4242 4242 4242", "42424", NOW).value == VALID_CARD
     assert Code("", lengths=(6,)).hear("B X 7 4 9 2", "X7492", NOW).value == "BX7492"
+
+
+def test_a_turn_that_begins_with_no_corrects_the_digits_before_it() -> None:
+    assert PhoneNumber("").hear("no, 555-0124", "5550123", NOW).value == "5550124"
+    assert Card("").hear("no, 5788", "45395787", NOW).draft == "45395788"
 
 
 def test_a_phone_number_of_seven_digits_may_go_on() -> None:
@@ -367,6 +398,13 @@ def test_a_phone_number_is_corrected_in_part(text: str, corrected: str) -> None:
 def test_a_letter_corrects_no_digit(task: PhoneNumber | Card, text: str) -> None:
     """The letter sounds like a digit of the number, whose place it must not take."""
     assert task.correct("5550123456", text, NOW) is None
+
+
+def test_a_row_of_equal_digits_in_a_card_may_have_one_too_many() -> None:
+    task = Card("")
+    assert task.hear("4012 8888 88888 1881", "", NOW).value == "4012888888881881"
+    assert task.hear("4012 8888 88888 1882", "", NOW).fault
+    assert task.hear("4242 4242 4242 4242 4", "", NOW).fault
 
 
 def test_a_card_with_a_wrong_digit_is_refused() -> None:
@@ -533,6 +571,12 @@ def test_a_birthday_without_a_year_is_asked_for_it() -> None:
         ("12/05/2026", None),
         ("about ten people", None),
         ("about two weeks from Monday at ten", time(10)),
+        ("two to four", None),  # a range
+        ("from two to four pm", None),
+        ("from ten till six", None),
+        ("between 9 and 11 am", None),
+        ("ten to six", time(17, 50)),
+        ("two minutes to four", time(15, 58)),
         ("never", None),
     ],
 )
@@ -549,6 +593,9 @@ def test_day_and_time_may_come_apart_and_change_apart() -> None:
     assert task.hear("Monday at three, no, at four", "", NOW).value == datetime(2026, 11, 30, 16)
     assert task.hear("Friday, not before 5", "", NOW).value == datetime(2026, 12, 4, 17)
     assert task.hear("Friday nine", "", NOW).value == datetime(2026, 12, 4, 9)
+    assert task.hear("tomorrow at 24:00", "", NOW).value == datetime(2026, 11, 30)
+    assert task.hear("midnight tonight", "", NOW).value == datetime(2026, 11, 29)
+    assert task.hear("tomorrow at midnight", "", NOW).value == datetime(2026, 11, 29)
     corrected = task.correct(datetime(2026, 12, 4, 15), "at four", NOW)
     assert corrected == datetime(2026, 12, 4, 16)
     assert task.read_back(datetime(2026, 12, 4, 15), NOW, careful=False) == "Friday, December 4, 3:00 PM"
@@ -563,7 +610,7 @@ def test_day_and_time_may_come_apart_and_change_apart() -> None:
         (GERMAN, "Dienstag in einer Woche um fünf vor halb neun", datetime(2026, 12, 8, 8, 25)),
         (GERMAN, "in zwei Wochen um Viertel nach neun", datetime(2026, 12, 12, 9, 15)),
         (GERMAN, "heute in acht Tagen um drei viertel neun", datetime(2026, 12, 5, 8, 45)),
-        (GERMAN, "am dritten um 24 Uhr", datetime(2026, 12, 3, 0)),
+        (GERMAN, "am dritten um 24 Uhr", datetime(2026, 12, 4, 0)),
         (GERMAN, "am 12.05. um 8 Uhr", datetime(2027, 5, 12, 8)),
         (GERMAN, "am Montag um 8.10 Uhr", datetime(2026, 11, 30, 8, 10)),
         (GERMAN, "am Montag, 8.30.", datetime(2026, 11, 30, 8, 30)),
