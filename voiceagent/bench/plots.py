@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from voiceagent.bench.people.outcome import Point
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,4 +92,4 @@ def _write(figure: Figure, path: Path) -> None:
         with rc_context({"svg.fonttype": "none"}):  # letters as text: a tenth of the size
             figure.savefig(path, dpi=DOTS_PER_INCH, format="svg" if path.suffix == ".svg" else "png")
     except OSError as error:
-        raise CommandFailed(f"cannot write {path}: {error}") from error
+        raise CommandFailed(f"cannot write {path}: {reason_of(error)}") from error
