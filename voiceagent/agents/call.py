@@ -9,10 +9,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from audio.clips import check_sound
 from llmcore.text.whole_characters import join_surrogates
+from voiceagent.agents.agent import Agent
 from voiceagent.agents.background_sound import BackgroundSound
 from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.capture.dialogue import Dialogue
@@ -28,9 +29,6 @@ from voiceagent.conversation.events import (
 )
 from voiceagent.conversation.history import MessageItem
 from voiceagent.session.agent import AgentSession, Answer, OutboundDetails, ToolFailed, current_call_id
-
-if TYPE_CHECKING:
-    from voiceagent.agents.agent import Agent
 
 T = TypeVar("T")
 
@@ -237,7 +235,12 @@ class AgentCall:
 
         Args:
             agent: The agent, or its class if it needs no arguments. It knows the conversation so far.
+
+        Raises:
+            TypeError: `agent` is neither.
         """
+        if not isinstance(agent, Agent) and not (isinstance(agent, type) and issubclass(agent, Agent)):
+            raise TypeError(f"hand_over({agent!r:.60}); allowed: an agent, or a class derived from Agent")
         agent = agent if not isinstance(agent, type) else agent()
         agent._call = self  # its greeting may use it
         if agent.greeting:

@@ -405,6 +405,53 @@ async def test_each_agent_that_had_the_call_is_notified_of_its_end_once_and_in_o
     assert ended == ["first: Back.", "second: Back."]
 
 
+@pytest.mark.parametrize("other", ["the manager", None, str])
+async def test_a_hand_over_to_no_agent_names_what_is_allowed(other: Any) -> None:
+    errors = []
+
+    class First(Agent):
+        @tool
+        async def complain(self) -> None:
+            """Hand the caller over."""
+            try:
+                self.call.hand_over(other)
+            except TypeError as error:
+                errors.append(str(error))
+
+    async with TestCall(First) as call:
+        call.model_will(Calls("complain"))
+        await call.says("the manager please")
+    assert errors == [f"hand_over({other!r}); allowed: an agent, or a class derived from Agent"]
+
+
+@pytest.mark.parametrize("digits", ["hello", "", "1" * 65])
+async def test_the_line_of_a_test_refuses_keys_as_a_real_one(digits: str) -> None:
+    class Menu(Agent):
+        @tool
+        async def press(self) -> None:
+            """Press keys."""
+            await self.call.send_digits(digits)
+
+    async with TestCall(Menu) as call:
+        call.model_will(Calls("press"))
+        await call.says("go on")
+        assert "allowed: 1 to 64 of 0-9" in call.tools[0][2]
+        assert not call.sent_digits
+
+
+async def test_the_line_of_a_test_refuses_a_transfer_to_nowhere() -> None:
+    class Desk(Agent):
+        @tool
+        async def connect(self) -> None:
+            """Connect the caller."""
+            await self.call.transfer()
+
+    async with TestCall(Desk) as call:
+        call.model_will(Calls("connect"))
+        await call.says("reception please")
+        assert "destination is ''" in call.tools[0][2]
+
+
 async def test_a_tool_that_hands_over_after_the_call_begins_no_agent() -> None:
     over, began = asyncio.Event(), []
 
