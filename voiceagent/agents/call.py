@@ -6,8 +6,9 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -46,8 +47,26 @@ class Said:
     text: str
 
 
-actions_done: ContextVar[list[str]] = ContextVar("actions_done")
-"""Actions of the running tool after which the model need not report its result."""
+@dataclass(slots=True)
+class ToolActions:
+    """What a running tool has done. done: actions after which the model need not report its result.
+
+    speaks_result: its words come once it has ended, so a hang-up waits for them. hang_up: the one that waits.
+    """
+
+    speaks_result: bool = False
+    done: list[str] = field(default_factory=list)
+    hang_up: Callable[[], None] | None = None
+
+    def finish(self) -> None:
+        """Hang up now, if the tool wanted that. What it left running waits for nothing any more."""
+        self.speaks_result = False
+        if self.hang_up is not None:
+            self.hang_up()
+
+
+tool_actions: ContextVar[ToolActions] = ContextVar("tool_actions")
+"""Actions of the running tool."""
 
 
 class AgentCall:
@@ -248,13 +267,18 @@ class AgentCall:
         self._do(self._hand_over, agent)
 
     def hang_up(self, reason: str = "the agent hung up") -> None:
-        """End the call after pending speech has been played.
+        """End the call after pending speech has been played, in a tool with `speaks_result` that result too.
 
         Args:
             reason: For the log.
         """
         _record_action("hang_up")
-        self._do(self._post, HangUpRequested(reason))
+        actions = tool_actions.get(None)
+        hang_up = partial(self._do, self._post, HangUpRequested(reason))
+        if actions is not None and actions.speaks_result:
+            actions.hang_up = hang_up
+        else:
+            hang_up()
 
     async def transfer(self, destination: str = "", *, number: str = "", brief: str = "") -> None:
         """Connect the caller to another destination, and leave the call.
@@ -400,6 +424,6 @@ def _check_private(session: AgentSession, private: bool) -> None:
 
 
 def _record_action(what: str) -> None:
-    done = actions_done.get(None)
-    if done is not None:
-        done.append(what)
+    actions = tool_actions.get(None)
+    if actions is not None:
+        actions.done.append(what)

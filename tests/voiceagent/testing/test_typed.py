@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
@@ -422,6 +423,64 @@ async def test_a_hand_over_to_no_agent_names_what_is_allowed(other: Any) -> None
         call.model_will(Calls("complain"))
         await call.says("the manager please")
     assert errors == [f"hand_over({other!r}); allowed: an agent, or a class derived from Agent"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_tool_that_speaks_its_result_and_hangs_up_says_it_first(fails: bool) -> None:
+    class Desk(Agent):
+        @tool(speaks_result=True)
+        async def end(self) -> str:
+            """End the call."""
+            self.call.hang_up()
+            if fails:
+                raise ToolFailed("no")
+            return "Goodbye, and thank you."
+
+    async with TestCall(Desk) as call:
+        call.model_will(Calls("end"))
+        said = await call.says("that is all")
+        assert (said, call.hung_up) == ("" if fails else "Goodbye, and thank you.", True)
+
+
+async def test_what_such_a_tool_left_running_hangs_up_by_itself() -> None:
+    class Desk(Agent):
+        @tool(speaks_result=True)
+        async def end(self) -> str:
+            """End the call later."""
+            self._later = asyncio.ensure_future(self._end())
+            return "One minute left."
+
+        async def _end(self) -> None:
+            await asyncio.sleep(60)
+            self.call.hang_up()
+
+    async with TestCall(Desk, clock="virtual") as call:
+        call.model_will(Calls("end"))
+        assert await call.says("how long") == "One minute left."
+        await asyncio.sleep(61)
+        assert call.hung_up
+
+
+async def test_a_coroutine_behind_a_plain_decorator_is_awaited() -> None:
+    def counted(method: Any) -> Any:
+        @functools.wraps(method)
+        def counting(*given: Any, **named: Any) -> Any:
+            return method(*given, **named)
+
+        return counting
+
+    class Desk(Agent):
+        @tool
+        @counted
+        async def look(self) -> str:
+            """Look for a table."""
+            await asyncio.sleep(0)
+            return "a table for two"
+
+    async with TestCall(Desk) as call:
+        call.model_will(Calls("look"))
+        await call.says("a table please")
+        assert call.expect_tool("look") == "a table for two"
 
 
 @pytest.mark.parametrize("digits", ["hello", "", "1" * 65])
