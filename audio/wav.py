@@ -18,6 +18,10 @@ open further files or URLs.
 """
 
 
+READABLE = ", ".join((".wav", *FORMATS))
+"""The suffixes of files that can be read, for errors."""
+
+
 def read_wav(path: Path) -> tuple[Samples, int]:
     """Return the samples [n] of a WAV file, or of one of `FORMATS`, and their rate in Hz.
 
@@ -33,10 +37,9 @@ def read_wav(path: Path) -> tuple[Samples, int]:
                 to_mono = av.AudioResampler(format="s16", layout="mono", rate=rate_hz)
                 frames = [frame for sound in container.decode(stream) for frame in to_mono.resample(sound)]
         except (av.error.FFmpegError, IndexError) as error:
-            readable = ", ".join((".wav", *FORMATS))
-            raise ValueError(
-                f"{path} cannot be read as {kind.upper()}: {error}; allowed: {readable}"
-            ) from error
+            what = f"{path} cannot be read as {kind.upper()}"
+            why = getattr(error, "strerror", None) or error
+            raise ValueError(f"{what}: {why}; allowed: {READABLE}") from error
     nothing: Samples = np.zeros(0, np.int16)
     return np.concatenate([nothing, *(frame.to_ndarray()[0] for frame in frames)]), rate_hz
 

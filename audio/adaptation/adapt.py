@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,15 @@ from torch import Tensor, nn
 from tqdm import tqdm  # type: ignore[import-untyped]  # ships no types
 
 from audio.adaptation.network import MoonshineNetwork
-from audio.adaptation.recordings import Batch, Example, groups, padded_batch, read_recordings, varied
+from audio.adaptation.recordings import (
+    Batch,
+    Example,
+    Recording,
+    groups,
+    padded_batch,
+    read_recordings,
+    varied,
+)
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, read_vocabulary, tokens_of
 from audio.recognizers.low_rank import write_corrections
 from audio.recognizers.moonshine_files import model_files
@@ -70,23 +78,26 @@ def adapt(table: Path, out: Path, model: Path | None, share: float, epochs: int)
         raise ValueError(f"epochs is {epochs}; allowed: 1 or more")
     if not out.parent.is_dir():  # checked before the training, whose result would be lost
         raise ValueError(f"out is {out}, and there is no folder {out.parent}")
+    recordings = read_recordings(table)  # before the model, which takes a while
     torch.manual_seed(_SEED)
     encoder, decoder, vocabulary = model_files(model)
     network = MoonshineNetwork(encoder, decoder, _RANK)
     numbers = numbers_of(read_vocabulary(vocabulary.read_bytes()))
-    examples = _examples(table, network, numbers)
+    examples = _examples(recordings, network, numbers)
+    if not examples:
+        raise ValueError(f"{table} is empty")
     learn(network, [group for epoch in range(epochs) for group in groups(examples, _SEED + epoch)])
     write_corrections(out, network.corrections(share))
 
 
-def _examples(table: Path, network: MoonshineNetwork, numbers: dict[bytes, int]) -> list[Example]:
+def _examples(
+    recordings: Iterable[Recording], network: MoonshineNetwork, numbers: dict[bytes, int]
+) -> list[Example]:
     """Return the training examples. Raises OSError, ValueError."""
     rng = np.random.default_rng(_SEED)
     examples = []
-    for recording in tqdm(read_recordings(table), desc="listening", unit="recording", mininterval=10):
+    for recording in tqdm(recordings, desc="listening", unit="recording", mininterval=10):
         sound = torch.from_numpy(varied(recording.sound, rng).astype(np.float32)) / 32_768
         words = [token for word in recording.text.split() for token in tokens_of(word, numbers)]
         examples.append(Example(network.front_end(sound).bfloat16(), [BEGIN, *words, END]))
-    if not examples:
-        raise ValueError(f"{table} is empty")
     return examples

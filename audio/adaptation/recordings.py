@@ -82,11 +82,15 @@ class Recording:
 
 
 def read_recordings(table: Path) -> Iterator[Recording]:
-    """Yield the recordings of a table: lines of a WAV file, of any rate, a tab, and its transcript.
+    """Return the recordings of a table: lines of a WAV file, of any rate, a tab, and its transcript.
 
-    Paths are relative to the table's folder. Raises OSError, ValueError.
+    Paths are relative to the table's folder. Raises OSError and ValueError, at once for the table itself.
     """
-    for number, line in enumerate(table.read_text(encoding="utf-8").splitlines(), 1):
+    return _read(table, table.read_text(encoding="utf-8").splitlines())
+
+
+def _read(table: Path, lines: Sequence[str]) -> Iterator[Recording]:
+    for number, line in enumerate(lines, 1):
         path, tab, text = line.partition("\t")
         if not tab or not text.strip():
             raise ValueError(f"{table}, line {number}: {line!r} is not a path, a tab and what is said there")

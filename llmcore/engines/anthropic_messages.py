@@ -170,6 +170,11 @@ class EventReader:
         self.started = False
         """True once the model has written anything."""
 
+    @property
+    def ended(self) -> bool:
+        """True once the server has said why the reply ended: only token counts follow."""
+        return self._finish is not None
+
     def push(self, event: RawMessageStreamEvent) -> Delta | None:
         """Return the delta in this event, or None."""
         match event.type:

@@ -120,6 +120,11 @@ class ChunkReader:
         self.started = False
         """True once the model has written anything, thoughts included."""
 
+    @property
+    def ended(self) -> bool:
+        """True once the server has said why the reply ended: only token counts follow."""
+        return self._finish is not None
+
     def push(self, chunk: ChatCompletionChunk | str) -> Delta | None:
         """Return the delta in this chunk, or None. Raises AttemptFailed for an error in the stream."""
         if isinstance(chunk, str):

@@ -40,6 +40,8 @@ class StreamReader(Protocol):
 
     started: bool
     """True once the model has written anything."""
+    ended: bool
+    """True once the server has said why the reply ended: only token counts follow."""
 
     def push(self, event: Any, /) -> Delta | None:
         """Return the delta in this event, or None. Raises BrokenStream."""
@@ -62,6 +64,8 @@ _NO_LIST_STATUSES = frozenset({404, 405, 500, 501})
 """Statuses of a server that is up without a list of models: `transformers serve` fails at it (500) where its
 cache folder is missing.
 """
+_COUNTS_S = 1.0
+"""Longest wait for the token counts of a whole reply: some gateways keep the connection open after it."""
 START_S = 15.0
 """Time limit of the server at the start: it may be busy, and no caller waits."""
 
@@ -255,7 +259,9 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
                 # it
                 timeout = further if reader.started else first
                 further.restart(self.timeout_s)
-                if reply.holds_back:
+                if reader.ended:
+                    event = await self._event_after_end(events)
+                elif reply.holds_back:
                     arrival = asyncio.ensure_future(anext(events, None))
                     try:
                         if not await reply.in_doubt(arrival):
@@ -279,6 +285,14 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
         for delta in reader.finish():
             for each in reply.read(delta):
                 yield each
+
+    async def _event_after_end(self, events: AsyncIterator[Any]) -> Any:
+        """Return the next event of a reply that is whole; None if there is none in time."""
+        try:
+            async with PauseTolerantTimeout(_COUNTS_S):
+                return await self.run_attempt(PauseTolerantTimeout(), anext(events, None))
+        except TimeoutError:
+            return None
 
     async def _reach(self, limit_s: float) -> None:
         """Request the list of models; a server without one counts as reached."""

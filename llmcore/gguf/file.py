@@ -48,7 +48,8 @@ class GgufFile:
             with path.open("rb") as file:
                 self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
-            raise SetupError(f"{path}: cannot read this GGUF file: {error}") from error
+            why = getattr(error, "strerror", None) or error
+            raise SetupError(f"{path}: cannot read this GGUF file: {why}") from error
         try:
             self._read_header()
         except (struct.error, UnicodeDecodeError, OverflowError, MemoryError) as error:

@@ -45,6 +45,9 @@ class Agent:
         super().__init_subclass__()
         check_agent(cls, Agent)
         cls.tools = tools_of(cls)
+        for method in (one.method for one in cls.tools):
+            if method in vars(Agent):
+                raise WrongAgent(f"{cls.__name__}.{method}: a tool with a hook's name; allowed: another name")
 
     @property
     def call(self) -> AgentCall:
@@ -168,6 +171,15 @@ _ELSEWHERE = {
 """Hooks of LiveKit Agents and Pipecat, and the nearest ones here."""
 
 
+_TEXTS = {
+    "instructions": "a text, or a method that returns one",
+    "greeting": "a text, or a property that gives one",
+    "leave_message": 'a text, "" for none',
+    "voice": "the name of a voice, or None",
+}
+"""Attributes of `Agent` that are texts, and what is allowed."""
+
+
 class WrongAgent(TypeError):
     """A class cannot be an agent; the message names the fault and what is allowed."""
 
@@ -183,6 +195,11 @@ def check_agent(kind: type, base: type) -> None:
         _check_hook(kind, name, getattr(base, name))
     for name in vars(kind):
         _check_name(kind, name, hooks)
+    for name, allowed in _TEXTS.items():
+        given = inspect.getattr_static(kind, name)
+        fits = isinstance(given, str) or hasattr(given, "__get__") or callable(given)
+        if not (fits or (given is None and name == "voice")):
+            raise WrongAgent(f"{kind.__name__}.{name}: {given!r:.60}; allowed: {allowed}")
     if inspect.iscoroutinefunction(getattr(kind, "instructions", "")):
         raise WrongAgent(
             f"{kind.__name__}.instructions: async; allowed: a text or a plain method, which is asked "

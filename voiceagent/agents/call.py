@@ -6,13 +6,15 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from audio.clips import check_sound
 from llmcore.text.whole_characters import join_surrogates
+from voiceagent.agents.agent import Agent
 from voiceagent.agents.background_sound import BackgroundSound
 from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.capture.dialogue import Dialogue
@@ -28,9 +30,6 @@ from voiceagent.conversation.events import (
 )
 from voiceagent.conversation.history import MessageItem
 from voiceagent.session.agent import AgentSession, Answer, OutboundDetails, ToolFailed, current_call_id
-
-if TYPE_CHECKING:
-    from voiceagent.agents.agent import Agent
 
 T = TypeVar("T")
 
@@ -48,8 +47,26 @@ class Said:
     text: str
 
 
-actions_done: ContextVar[list[str]] = ContextVar("actions_done")
-"""Actions of the running tool after which the model need not report its result."""
+@dataclass(slots=True)
+class ToolActions:
+    """What a running tool has done. done: actions after which the model need not report its result.
+
+    speaks_result: its words come once it has ended, so a hang-up waits for them. hang_up: the one that waits.
+    """
+
+    speaks_result: bool = False
+    done: list[str] = field(default_factory=list)
+    hang_up: Callable[[], None] | None = None
+
+    def finish(self) -> None:
+        """Hang up now, if the tool wanted that. What it left running waits for nothing any more."""
+        self.speaks_result = False
+        if self.hang_up is not None:
+            self.hang_up()
+
+
+tool_actions: ContextVar[ToolActions] = ContextVar("tool_actions")
+"""Actions of the running tool."""
 
 
 class AgentCall:
@@ -235,7 +252,12 @@ class AgentCall:
 
         Args:
             agent: The agent, or its class if it needs no arguments. It knows the conversation so far.
+
+        Raises:
+            TypeError: `agent` is neither.
         """
+        if not isinstance(agent, Agent) and not (isinstance(agent, type) and issubclass(agent, Agent)):
+            raise TypeError(f"hand_over({agent!r:.60}); allowed: an agent, or a class derived from Agent")
         agent = agent if not isinstance(agent, type) else agent()
         agent._call = self  # its greeting may use it
         if agent.greeting:
@@ -243,13 +265,18 @@ class AgentCall:
         self._do(self._hand_over, agent)
 
     def hang_up(self, reason: str = "the agent hung up") -> None:
-        """End the call after pending speech has been played.
+        """End the call after pending speech has been played, in a tool with `speaks_result` that result too.
 
         Args:
             reason: For the log.
         """
         _record_action("hang_up")
-        self._do(self._post, HangUpRequested(reason))
+        actions = tool_actions.get(None)
+        hang_up = partial(self._do, self._post, HangUpRequested(reason))
+        if actions is not None and actions.speaks_result:
+            actions.hang_up = hang_up
+        else:
+            hang_up()
 
     async def transfer(self, destination: str = "", *, number: str = "", brief: str = "") -> None:
         """Connect the caller to another destination, and leave the call.
@@ -393,6 +420,6 @@ def _check_private(session: AgentSession, private: bool) -> None:
 
 
 def _record_action(what: str) -> None:
-    done = actions_done.get(None)
-    if done is not None:
-        done.append(what)
+    actions = tool_actions.get(None)
+    if actions is not None:
+        actions.done.append(what)

@@ -17,7 +17,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from audio.clips import check_sound
 from llmcore.text.whole_characters import join_surrogates
 from voiceagent.agents.agent import Agent, greeting_of
-from voiceagent.agents.call import AgentCall, Said, actions_done, no_call
+from voiceagent.agents.call import AgentCall, Said, ToolActions, no_call, tool_actions
 from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Words
 from voiceagent.agents.load import BY_NAME
 from voiceagent.agents.tool_threads import in_a_thread
@@ -300,7 +300,9 @@ async def run_tool_method(agent: Agent, tool: ToolMethod, given: Mapping[str, An
     method = getattr(agent, tool.method)
     if inspect.iscoroutinefunction(method):
         return await method(**given)
-    return await in_a_thread(method, **given)
+    result = await in_a_thread(method, **given)
+    # a decorator's plain function may return the coroutine of the method that it wraps
+    return await result if inspect.isawaitable(result) else result
 
 
 def _runner(
@@ -311,16 +313,20 @@ def _runner(
             given = tool.check(arguments)
         except WrongArguments as error:
             raise ToolFailed(str(error)) from error
-        done: list[str] = []
-        actions_done.set(done)  # a tool has its own task, and so its own context
+        actions = ToolActions(bool(tool.speaks_result))
+        tool_actions.set(actions)  # a tool has its own task, and so its own context
         try:
             result = await run_method(agent, tool, given)
+            words = ""
+            if not set(actions.done) - {"hang_up"}:  # the others have words of their own
+                words = cut(tool.words_for(result), RESULT_CHARACTERS)
+            if words:
+                agent.call.post_result(words)
         except SystemExit as error:  # raised by a tool, it would end the server
             raise RuntimeError(f"{tool.spec.name} would have ended the program") from error
-        words = "" if done else cut(tool.words_for(result), RESULT_CHARACTERS)
-        if words:
-            agent.call.post_result(words)
-        return ToolResult(cut(_result_text(result), RESULT_CHARACTERS), reply=not (done or words))
+        finally:
+            actions.finish()
+        return ToolResult(cut(_result_text(result), RESULT_CHARACTERS), reply=not (actions.done or words))
 
     return run
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
-from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import from_json
@@ -202,8 +202,10 @@ def _tool_method(kind: type, method: str, options: ToolOptions) -> ToolMethod:
     model = _arguments_model(function, where)
     try:
         schema = model.model_json_schema(schema_generator=_Schema)
-    except PydanticUserError as error:
-        raise WrongTool(f"{where}: no JSON schema can be made of its arguments: {error}") from error
+        json.dumps(schema, allow_nan=False)  # servers refuse a request with Infinity, which is no JSON
+    except (PydanticUserError, ValueError) as error:
+        problem = f"no JSON schema can be made of its arguments: {_first_line(error)}"
+        raise WrongTool(f"{where}: {problem}") from error
     schema.pop("title", None)
     spec = AgentTool(
         Tool(name, description, schema),
@@ -248,8 +250,13 @@ def _arguments_model(function: Callable[..., Any], where: str) -> type[BaseModel
         fields[f"argument_{at}"] = (Annotated[hints[parameter.name], Field(alias=parameter.name)], default)
     try:
         return create_model("arguments", __config__=_CONFIG, **fields)
-    except (PydanticSchemaGenerationError, NameError) as error:
-        raise WrongTool(f"{where}: {error}") from error
+    except (PydanticUserError, NameError) as error:
+        raise WrongTool(f"{where}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    """Return an error's text without the address that pydantic adds below it."""
+    return str(error).partition("\n")[0]
 
 
 _CONFIG = ConfigDict(extra="forbid", str_strip_whitespace=True)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 from voiceagent.validation.section import check
 
 
@@ -26,7 +26,7 @@ def read_lines(path: Path, model: type[Line]) -> list[Line]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise CommandFailed(f"{path} cannot be read: {error}") from error
+        raise CommandFailed(f"{path} cannot be read: {reason_of(error)}") from error
     found = [
         check(model, _parsed(path, number, line), path, f"line {number}: ")
         for number, line in enumerate(text.splitlines(), 1)

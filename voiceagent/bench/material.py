@@ -21,7 +21,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, model_validator
 
 from voiceagent.bench.json_lines import JsonLine, Line, read_lines
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 FILES = ("questions.jsonl", "conversations.jsonl", "labelled.jsonl", "speech.txt")
 Text = Annotated[str, Field(min_length=1)]
@@ -108,7 +108,7 @@ class Material:
         try:
             text = " ".join(path.read_text(encoding="utf-8").split())
         except (OSError, ValueError) as error:
-            raise CommandFailed(f"{path} cannot be read: {error}") from error
+            raise CommandFailed(f"{path} cannot be read: {reason_of(error)}") from error
         if not text:
             raise CommandFailed(f"{self.folder / 'speech.txt'} is empty; allowed: a text of some 15 s")
         return text

@@ -29,7 +29,7 @@ from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
 from voiceagent.server.engine_building import build_engines
 from voiceagent.telemetry.log import configure_log
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 LARGE, SMALL, RULES, LEARNED = "large", "small", "rules", "learned"
 """Ways: one LLM for all turns, or routing."""
@@ -137,7 +137,7 @@ def _learned(config: Config, plan: Plan, samples: Sequence[Sample]) -> Config:
     try:
         plan.learn.write_text(learn(samples, plan.max_loss / 100).to_json(), encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise CommandFailed(f"{plan.learn}: {error}") from error
+        raise CommandFailed(f"{plan.learn}: {reason_of(error)}") from error
     routing = config.routing.model_copy(update={"learned": str(plan.learn.absolute())})
     return config.model_copy(update={"routing": routing})
 

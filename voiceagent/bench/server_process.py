@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 try:
     import psutil  # type: ignore[import-untyped]  # ships no types
@@ -115,7 +115,9 @@ async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     except OSError as error:
-        raise CommandFailed(f"the server {shlex.join(command)!r} cannot be run: {error}") from error
+        raise CommandFailed(
+            f"the server {shlex.join(command)!r} cannot be run: {reason_of(error)}"
+        ) from error
 
 
 async def stop(process: asyncio.subprocess.Process, patience_s: float) -> bool:

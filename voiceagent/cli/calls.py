@@ -33,7 +33,7 @@ from voiceagent.inspector.reading import document
 from voiceagent.telemetry.log import printable
 from voiceagent.telemetry.terminal_table import print_table
 from voiceagent.transports.telephony.outbound.store import OutboundStore
-from voiceagent.validation.errors import CommandFailed, config_error
+from voiceagent.validation.errors import CommandFailed, config_error, reason_of
 
 T = TypeVar("T")
 
@@ -127,7 +127,7 @@ def export_call(config: Config, call_id: str, out: Path | None) -> None:
             with out.open("wb") as file:
                 file.writelines(export(store, call))
         except OSError as error:
-            raise CommandFailed(f"cannot write {out}: {error.strerror}") from error
+            raise CommandFailed(f"cannot write {out}: {reason_of(error)}") from error
         except (LogError, PlaceError) as error:
             raise CommandFailed(str(error)) from error
     print(out)

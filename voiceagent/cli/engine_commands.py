@@ -109,7 +109,7 @@ def _transcribe(options: argparse.Namespace) -> None:
 
 def _adapt(options: argparse.Namespace) -> None:
     from audio.recognizers import RecognizerError
-    from voiceagent.validation.errors import CommandFailed
+    from voiceagent.validation.errors import CommandFailed, reason_of
 
     if missing := [name for name in ("torch", "tqdm") if find_spec(name) is None]:
         raise CommandFailed(f"adapt needs {' and '.join(missing)}: pip install 'voiceagent-server[train]'")
@@ -117,7 +117,9 @@ def _adapt(options: argparse.Namespace) -> None:
 
     try:
         adapt(options.recordings, options.out, options.model, options.share, options.epochs)
-    except (OSError, ValueError, RecognizerError) as error:
+    except OSError as error:
+        raise CommandFailed(f"adapt: {error.filename}: {reason_of(error)}") from error
+    except (ValueError, RecognizerError) as error:
         raise CommandFailed(f"adapt: {error}") from error
 
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from voiceagent.config import shipped_configs
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 _AGENT = '''"""{title}: an agent for phone and browser."""
 
@@ -150,4 +150,4 @@ def init(kind: str, to: Path) -> None:
     except FileExistsError as error:
         raise CommandFailed(f"{to}: exists already; nothing was written") from error
     except OSError as error:
-        raise CommandFailed(f"cannot write {to}: {error}") from error
+        raise CommandFailed(f"cannot write {to}: {reason_of(error)}") from error

@@ -45,7 +45,7 @@ from voiceagent.transports.local_call import (
     read_recordings,
     speak,
 )
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 QUESTION = "When is breakfast?"
 """Default turn of the caller."""
@@ -180,7 +180,7 @@ def _write(out: Path, sound: Samples) -> None:
     try:
         write_wav(out, sound, FORMAT.rate_hz)
     except OSError as error:
-        raise CommandFailed(f"cannot write {out}: {error}") from error
+        raise CommandFailed(f"cannot write {out}: {reason_of(error)}") from error
 
 
 def _print(

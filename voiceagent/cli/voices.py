@@ -16,7 +16,7 @@ from audio.synthesizers.voices import KnownVoices, VoiceSettings
 from audio.wav import write_wav
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 
 def print_voices(config: Config) -> None:
@@ -40,7 +40,7 @@ def say(config: Config, voice: str, text: str, out: Path) -> None:
     try:
         write_wav(out, samples, rate_hz)
     except OSError as error:
-        raise CommandFailed(f"cannot write {out}: {error}") from error
+        raise CommandFailed(f"cannot write {out}: {reason_of(error)}") from error
     print(f"{out}: {len(samples) / rate_hz:.1f} s")
 
 

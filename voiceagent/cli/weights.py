@@ -14,7 +14,7 @@ from llmcore.engine import SetupError
 from llmcore.gguf.checkpoint import write_checkpoint
 from llmcore.gguf.ct2_model import write_ct2_model
 from llmcore.gguf.file import GgufFile
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 from voiceagent.weights import (
     WeightsUnavailable,
     fetch,
@@ -66,5 +66,5 @@ def convert(source: str, folder: Path, target: TargetFormat, environ: Mapping[st
     except (SetupError, FileNotFoundError) as error:
         raise CommandFailed(str(error)) from error
     except OSError as error:
-        raise CommandFailed(f"{folder}: {error}") from error
+        raise CommandFailed(f"{folder}: {reason_of(error)}") from error
     print(folder)

@@ -34,7 +34,7 @@ from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.telephony.outbound.config import OutboundConfig
 from voiceagent.transports.webrtc.config import WebRtcConfig
 from voiceagent.upstream.config import UpstreamConfig
-from voiceagent.validation.errors import CommandFailed, ConfigError, config_error
+from voiceagent.validation.errors import CommandFailed, ConfigError, config_error, reason_of
 from voiceagent.validation.references import find_path, import_object, resolve_paths
 from voiceagent.validation.section import Seconds, check
 from voiceagent.webhooks.config import WebhooksConfig
@@ -265,7 +265,7 @@ def load(path: Path, changes: Mapping[str, str] | None = None, **server: str | i
             f"{path}: no such file; allowed: a configuration, as `voiceagent init` writes one"
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
+        raise ConfigError(f"{path}: cannot be read as TOML: {reason_of(error)}") from error
     for key, value in (changes or {}).items():
         _change(document, key, value, path)
     refuse_renamed(document, path)

@@ -28,7 +28,7 @@ from voiceagent.evals.results import Results, Run, junit, read_results
 from voiceagent.evals.run_processes import make_runs
 from voiceagent.evals.runs import Plan
 from voiceagent.evals.scenario import Scenario
-from voiceagent.validation.errors import CommandFailed, config_error
+from voiceagent.validation.errors import CommandFailed, config_error, reason_of
 
 AT_REVISION = "VOICEAGENT_EVAL_AT_REVISION"
 """Environment variable of an eval that `--against git:REVISION` runs at that revision."""
@@ -108,12 +108,14 @@ def _write(results: Results, calls: Path | None, outputs: Outputs) -> list[str]:
             try:
                 path.write_text(text, encoding="utf-8")
             except OSError as error:
-                problems.append(f"{path}: cannot be written ({error})")
+                problems.append(f"{path}: cannot be written ({reason_of(error)})")
     if outputs.folder is not None:
         try:
             _store(outputs.folder, results, calls)
         except OSError as error:
-            problems.append(f"{outputs.folder}: cannot be written ({error}); allowed: --results FOLDER")
+            problems.append(
+                f"{outputs.folder}: cannot be written ({reason_of(error)}); allowed: --results FOLDER"
+            )
     return problems
 
 

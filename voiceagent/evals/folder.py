@@ -10,7 +10,7 @@ from runpy import run_path
 from typing import Any
 
 from voiceagent.evals.scenario import EvalFile, Scenario, parse
-from voiceagent.validation.errors import ConfigError
+from voiceagent.validation.errors import ConfigError, reason_of
 from voiceagent.validation.section import check
 
 SETTINGS = "eval.toml"
@@ -70,4 +70,4 @@ def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
+        raise ConfigError(f"{path}: cannot be read as TOML: {reason_of(error)}") from error

@@ -24,7 +24,7 @@ from voiceagent.agents.running import RunningAgent
 from voiceagent.config import default_config
 from voiceagent.config.tables import load
 from voiceagent.conversation.history import ToolCallItem, ToolOutputItem
-from voiceagent.session.agent import OutboundDetails, Pressed
+from voiceagent.session.agent import OutboundDetails, Pressed, ToolFailed, check_keys
 from voiceagent.session.session import Session
 from voiceagent.testing.mocks import Mocks
 from voiceagent.testing.scripted_model import ScriptedModel, Step, check_step, responses
@@ -340,7 +340,7 @@ def _given(arguments: str) -> dict[str, Any]:
 
 
 class _RecordingLine:
-    """A phone line that only records transfers and keys."""
+    """A phone line that only records transfers and keys. It refuses what every line refuses."""
 
     def __init__(self, outbound: OutboundDetails | None) -> None:
         self.outbound = outbound
@@ -348,7 +348,10 @@ class _RecordingLine:
         self.sent_digits = ""
 
     async def transfer(self, destination: str = "", number: str = "", brief: str = "") -> None:
+        if not (destination or number):
+            raise ToolFailed("destination is ''; allowed: a name of `telephony.transfers`, or a number")
         self.transferred_to = destination or number
 
     async def send_digits(self, digits: str) -> None:
+        check_keys(digits)
         self.sent_digits += digits

@@ -13,7 +13,7 @@ import numpy as np
 from audio.pcm import AudioFormat, Samples
 from audio.resample import resample
 from audio.synthesizers import Synthesizer
-from audio.wav import read_wav
+from audio.wav import READABLE, read_wav
 from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.events import CallerIdle
@@ -21,7 +21,7 @@ from voiceagent.conversation.history import ToolCallItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 FORMAT = AudioFormat.PCM_24K
 FRAME_S = 0.02
@@ -44,7 +44,7 @@ def read_recordings(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> lis
         try:
             samples, recorded_hz = read_wav(path)
         except OSError as error:
-            raise CommandFailed(f"{path}: {error.strerror}; allowed: a WAV file") from error
+            raise CommandFailed(f"{path}: {reason_of(error)}; allowed: {READABLE}") from error
         except ValueError as error:
             raise CommandFailed(str(error)) from error
         recordings.append(Recording(path.name, resample(samples, recorded_hz, rate_hz)))

@@ -35,6 +35,12 @@ def _without_payload(value: object) -> object:
     }
 
 
+def reason_of(error: Exception) -> str:
+    """Return the words of an error; of one of the system without its number and its file, "no such file"."""
+    words = error.strerror if isinstance(error, OSError) else None
+    return words[0].lower() + words[1:] if words else str(error)
+
+
 class CommandFailed(Exception):
     """A command failed. The message is one line with the reason."""
 

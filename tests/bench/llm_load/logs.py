@@ -14,7 +14,7 @@ from voiceagent.bench.material import Conversation
 from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.event_log import CallLog, LogError, read_log
 from voiceagent.conversation import events as ev
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 from voiceagent.validation.section import check
 
 
@@ -33,9 +33,8 @@ def read_trace(path: Path, conversations: Sequence[Conversation], seed: int) -> 
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CommandFailed(
-            f"{path}: cannot be read as TOML: {error}; allowed: a folder of kept calls, or a TOML file"
-        ) from error
+        unread = f"{path}: cannot be read as TOML: {reason_of(error)}"
+        raise CommandFailed(f"{unread}; allowed: a folder of kept calls, or a TOML file") from error
     return distribution.trace_of(check(Distribution, document, path), conversations, seed)
 
 

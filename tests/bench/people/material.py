@@ -22,7 +22,7 @@ from audio.pcm import Samples
 from audio.resample import resample
 from voiceagent.bench.speech import voice_end_s, voice_start_s
 from voiceagent.transports.local_call import FORMAT, read_recordings
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 Kind = Literal["question", "answer", "digits", "reading", "spontaneous", "dialogue", "noise"]
 """answer: a few words in reply to a question of the agent. dialogue: of two people, on one channel or one
@@ -94,7 +94,9 @@ def _read_folder(folder: Path, half: Half, kinds: Sequence[str], language: str) 
         try:
             place = place_of(path.read_bytes())
         except OSError as error:
-            raise CommandFailed(f"{folder / 'manifest.json'}: {path.name} cannot be read: {error}") from error
+            raise CommandFailed(
+                f"{folder / 'manifest.json'}: {path.name} cannot be read: {reason_of(error)}"
+            ) from error
         if half in ("all", place.half) and place.language in ("", language):
             sound = read_recordings([path])[0].sound
             end_s = last_voiced_s(sound, FORMAT.rate_hz)
@@ -107,7 +109,7 @@ def _manifest(folder: Path) -> list[dict[str, Any]]:
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CommandFailed(f"{path} cannot be read: {error}") from error
+        raise CommandFailed(f"{path} cannot be read: {reason_of(error)}") from error
     if not isinstance(entries, list) or not all(
         isinstance(entry, dict) and "file" in entry for entry in entries
     ):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from chat_server import chunk, event
+from chat_server import chunk, event, usage_chunk
 from quirky_server import DONE, QuirkyServer, broken, calling, plain_server, refused, reply, streamed
 from starlette.responses import StreamingResponse
 from written_replies import CALLS, THOUGHTS
@@ -119,6 +119,28 @@ async def test_the_end_of_a_connection_without_any_mark_is_a_broken_reply() -> N
         with pytest.raises(ServerError, match="before the reply did"):
             await read(engine)
         await engine.close()
+
+
+async def test_a_reply_is_whole_at_its_finish_word_though_the_connection_stays_open(
+    server: QuirkyServer,
+) -> None:
+    """Some gateways keep the connection open after the last chunk, and send no `[DONE]`."""
+    engine = OpenAILlm("tiny", server.address, api_key_env="", retries=0)
+    await engine.start()
+    leave = asyncio.Event()
+
+    async def lingering() -> AsyncIterator[str]:
+        yield event(chunk({"content": BOOKED}, "stop"))
+        yield event(usage_chunk(9, 4, 2))
+        await leave.wait()
+
+    server.answers = [lambda _: StreamingResponse(lingering(), media_type="text/event-stream")]
+    deltas = await asyncio.wait_for(read(engine), 6)  # `timeout_s` is 8
+    leave.set()
+    usage = deltas[-1].usage
+    assert usage is not None
+    assert (said(deltas), deltas[-1].finish_reason, usage.prompt_tokens) == (BOOKED, "stop", 9)
+    await engine.close()
 
 
 # ---- failures and their kinds

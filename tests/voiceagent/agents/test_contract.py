@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from voiceagent.agents import Agent
+from voiceagent.agents import Agent, tool
 from voiceagent.agents.agent import WrongAgent
 
 
@@ -18,12 +19,22 @@ async def on_turn(self: Agent, text: str) -> None:
     """As it is to be."""
 
 
+async def a_tool(self: Agent, text: str) -> None:
+    """Note what was said."""
+
+
 def plain(self: Agent, text: str) -> None:
     """Is not asynchronous."""
 
 
 async def without_text(self: Agent) -> None:
     """Takes too little."""
+
+
+def test_texts_may_be_made_when_they_are_needed() -> None:
+    written(
+        instructions=partial(str, "Be brief."), leave_message=property(lambda self: "Call us."), voice=None
+    )
 
 
 def test_hooks_as_they_are_to_be_are_taken() -> None:
@@ -41,6 +52,11 @@ def test_hooks_as_they_are_to_be_are_taken() -> None:
         ({"call": plain}, r"Shop\.call: every agent has this from Agent; allowed: another name"),
         ({"on_call_start": on_turn}, r"Shop\.on_call_start: there is no such hook; .*on_call_began"),
         ({"on_enter": on_turn}, r"on_enter: there is no such hook; allowed: on_call_began"),
+        ({"on_turn": tool(a_tool)}, r"Shop\.on_turn: a tool with a hook's name; allowed: another name"),
+        ({"instructions": 5}, r"Shop\.instructions: 5; allowed: a text, or a method"),
+        ({"greeting": None}, r"Shop\.greeting: None; allowed: a text, or a property"),
+        ({"leave_message": None}, r'Shop\.leave_message: None; allowed: a text, "" for none'),
+        ({"voice": 5}, r"Shop\.voice: 5; allowed: the name of a voice, or None"),
     ],
 )
 def test_what_would_fail_in_a_call_or_never_run_is_refused(members: dict[str, Any], told: str) -> None:

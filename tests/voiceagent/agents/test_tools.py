@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import sys
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 from pydantic import Field, StringConstraints
@@ -279,6 +280,28 @@ def test_what_is_no_method_with_one_result_and_a_name_for_models_is_refused(
 ) -> None:
     with pytest.raises(WrongTool, match=told):
         wrong()
+
+
+@pytest.mark.parametrize(
+    ("takes", "default", "told"),
+    [
+        (TypedDict("Guest", {"name": str}), None, r"A\.t: .*typing_extensions.TypedDict"),
+        (Callable[[int], int], None, r"A\.t: no JSON schema can be made of its arguments"),
+        (float, float("inf"), r"A\.t: no JSON schema .*not JSON compliant"),
+    ],
+)
+def test_an_argument_that_no_server_could_be_told_of_is_refused_in_one_line(
+    takes: Any, default: object, told: str
+) -> None:
+    async def book(self: Agent, value: object = default) -> None:
+        """Book a table."""
+
+    book.__annotations__["value"] = takes
+    if sys.version_info >= (3, 12) and "TypedDict" in told:
+        pytest.skip("pydantic takes typing's own from Python 3.12 on")
+    with pytest.raises(WrongTool, match=told) as refused:
+        type("A", (Agent,), {"t": tool(book)})
+    assert "\n" not in str(refused.value)
 
 
 async def _free(x: int) -> int:

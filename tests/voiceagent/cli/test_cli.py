@@ -148,6 +148,24 @@ def test_an_address_of_another_machine_is_exit_1(fixed, capsys):
     assert "cannot listen on 192.0.2.1:8080" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("port", ["-1", "65536"])
+def test_a_port_that_is_none_is_named_before_the_engine_starts(fixed, capsys, port):
+    assert main(["llm", "--config", str(fixed), "--port", port]) == 1
+    assert f"port is {port}; allowed: 1 to 65535" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["check", "FOLDER"], ["convert", "FOLDER/no.gguf", "out"], ["bench", "people", "FOLDER"]],
+    ids=" ".join,
+)
+def test_a_file_that_cannot_be_read_is_named_with_the_reason_in_words(command, capsys, tmp_path):
+    assert main([word.replace("FOLDER", str(tmp_path)) for word in command]) in (1, 2)
+    error = capsys.readouterr().err
+    assert str(tmp_path) in error
+    assert re.search(r": (no such file or directory|is a directory)", error.lower()) and "Errno" not in error
+
+
 def test_a_recording_that_cannot_be_read_is_exit_1_and_named(fixed, capsys, tmp_path):
     broken = tmp_path / "broken.wav"
     broken.write_bytes(b"no sound")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
@@ -403,6 +404,111 @@ async def test_each_agent_that_had_the_call_is_notified_of_its_end_once_and_in_o
         call.model_will(Calls("back"), "Back.")
         await call.says("no, back")
     assert ended == ["first: Back.", "second: Back."]
+
+
+@pytest.mark.parametrize("other", ["the manager", None, str])
+async def test_a_hand_over_to_no_agent_names_what_is_allowed(other: Any) -> None:
+    errors = []
+
+    class First(Agent):
+        @tool
+        async def complain(self) -> None:
+            """Hand the caller over."""
+            try:
+                self.call.hand_over(other)
+            except TypeError as error:
+                errors.append(str(error))
+
+    async with TestCall(First) as call:
+        call.model_will(Calls("complain"))
+        await call.says("the manager please")
+    assert errors == [f"hand_over({other!r}); allowed: an agent, or a class derived from Agent"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_tool_that_speaks_its_result_and_hangs_up_says_it_first(fails: bool) -> None:
+    class Desk(Agent):
+        @tool(speaks_result=True)
+        async def end(self) -> str:
+            """End the call."""
+            self.call.hang_up()
+            if fails:
+                raise ToolFailed("no")
+            return "Goodbye, and thank you."
+
+    async with TestCall(Desk) as call:
+        call.model_will(Calls("end"))
+        said = await call.says("that is all")
+        assert (said, call.hung_up) == ("" if fails else "Goodbye, and thank you.", True)
+
+
+async def test_what_such_a_tool_left_running_hangs_up_by_itself() -> None:
+    class Desk(Agent):
+        @tool(speaks_result=True)
+        async def end(self) -> str:
+            """End the call later."""
+            self._later = asyncio.ensure_future(self._end())
+            return "One minute left."
+
+        async def _end(self) -> None:
+            await asyncio.sleep(60)
+            self.call.hang_up()
+
+    async with TestCall(Desk, clock="virtual") as call:
+        call.model_will(Calls("end"))
+        assert await call.says("how long") == "One minute left."
+        await asyncio.sleep(61)
+        assert call.hung_up
+
+
+async def test_a_coroutine_behind_a_plain_decorator_is_awaited() -> None:
+    def counted(method: Any) -> Any:
+        @functools.wraps(method)
+        def counting(*given: Any, **named: Any) -> Any:
+            return method(*given, **named)
+
+        return counting
+
+    class Desk(Agent):
+        @tool
+        @counted
+        async def look(self) -> str:
+            """Look for a table."""
+            await asyncio.sleep(0)
+            return "a table for two"
+
+    async with TestCall(Desk) as call:
+        call.model_will(Calls("look"))
+        await call.says("a table please")
+        assert call.expect_tool("look") == "a table for two"
+
+
+@pytest.mark.parametrize("digits", ["hello", "", "1" * 65])
+async def test_the_line_of_a_test_refuses_keys_as_a_real_one(digits: str) -> None:
+    class Menu(Agent):
+        @tool
+        async def press(self) -> None:
+            """Press keys."""
+            await self.call.send_digits(digits)
+
+    async with TestCall(Menu) as call:
+        call.model_will(Calls("press"))
+        await call.says("go on")
+        assert "allowed: 1 to 64 of 0-9" in call.tools[0][2]
+        assert not call.sent_digits
+
+
+async def test_the_line_of_a_test_refuses_a_transfer_to_nowhere() -> None:
+    class Desk(Agent):
+        @tool
+        async def connect(self) -> None:
+            """Connect the caller."""
+            await self.call.transfer()
+
+    async with TestCall(Desk) as call:
+        call.model_will(Calls("connect"))
+        await call.says("reception please")
+        assert "destination is ''" in call.tools[0][2]
 
 
 async def test_a_tool_that_hands_over_after_the_call_begins_no_agent() -> None:

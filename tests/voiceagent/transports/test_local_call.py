@@ -74,5 +74,5 @@ def test_what_goes_wrong_is_taken_down(caller):
 
 
 def test_a_recording_that_is_missing_is_named_with_what_is_allowed(tmp_path):
-    with pytest.raises(CommandFailed, match=r"nope\.wav: No such file or directory; allowed: a WAV file"):
+    with pytest.raises(CommandFailed, match=r"nope\.wav: no such file or directory; allowed: \.wav, \.mp3"):
         read_recordings([tmp_path / "nope.wav"])

@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from voiceagent.conversation.latency import percentile
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 from voiceagent.validation.section import check
 
 MAX_STRETCH = 1.15
@@ -162,7 +162,7 @@ def read_baseline(path: Path) -> Baseline:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CommandFailed(f"{path}: cannot be read as JSON: {error}") from error
+        raise CommandFailed(f"{path}: cannot be read as JSON: {reason_of(error)}") from error
     return check(Baseline, document, path)
 
 
@@ -174,7 +174,7 @@ def write_baseline(path: Path, figures: Figures) -> None:
     try:
         path.write_text(json.dumps(baseline.model_dump(), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        raise CommandFailed(f"{path}: cannot be written: {error}") from error
+        raise CommandFailed(f"{path}: cannot be written: {reason_of(error)}") from error
 
 
 def lost(shares: Mapping[str, float], base: Mapping[str, float], max_loss: float) -> list[str]:

@@ -22,7 +22,6 @@ from voiceagent.transports.live.fixture import Fixture
 from voiceagent.transports.live.protocol import client_events as wire
 from voiceagent.transports.live.protocol.decode import decode, to_history_item
 from voiceagent.transports.live.protocol.delegations import Delegations
-from voiceagent.transports.live.protocol.raw_audio import FILE_HEADS, check_raw
 from voiceagent.transports.live.protocol.settings import (
     LiveSettings,
     initial_item,
@@ -41,7 +40,6 @@ USAGE_S = 30.0
 CLOSED = "the client closed the session"
 HUNG_UP = "the session was hung up by its id"
 _APPENDS = append_heads(wire.AUDIO_APPEND)
-_APPENDED_FILES = tuple(f"{append}{head}" for append in _APPENDS for head in FILE_HEADS)
 _THINKING = "[For your information, not to be read out: {}]"
 _COMMENTARY = "[For the caller: {}]"
 _SPEAK = (
@@ -117,7 +115,7 @@ class LiveCall:
         try:
             # Fast path: 50 appends a second go straight to the session.
             samples = None
-            if not (self._settings.negotiated or _may_be_file(message)):
+            if not self._settings.negotiated:
                 samples = append_sound(message, self._call.settings.input_format, _APPENDS)
             if samples is None:
                 self._take_event(decode(message, self._limits))
@@ -187,7 +185,6 @@ class LiveCall:
     def _carry_out(self, event: wire.ClientEvent) -> None:
         match event:
             case wire.AudioAppend(audio=audio):
-                check_raw(audio, self._call.settings.input_format)
                 self._hear(to_samples(audio, "audio", self._call.settings.input_format))
             case wire.AudioMute() | wire.AudioUnmute():
                 self._muted = isinstance(event, wire.AudioMute)
@@ -357,8 +354,3 @@ class LiveCall:
     def refuse(self, error: RequestError) -> None:
         about = error.code, error.message, error.param, error.client_event_id
         self._client.send(self._client.encoder.error(*about))
-
-
-def _may_be_file(message: str | bytes) -> bool:
-    """Return True if an append's audio must be checked for the header of a file."""
-    return isinstance(message, str) and message.startswith(_APPENDED_FILES)

@@ -11,7 +11,6 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.client_requests import CLIP_HZ
 from voiceagent.session.call import new_id
 from voiceagent.transports.live.protocol.client_events import FixturePlay
-from voiceagent.transports.live.protocol.raw_audio import check_raw
 from voiceagent.transports.realtime.protocol.decode import to_samples
 from voiceagent.transports.realtime.protocol.errors import RequestError
 
@@ -67,7 +66,6 @@ class Fixture:
 
 def to_clip(audio: str) -> Samples:
     """Decode a fixture: base64 of raw mono PCM16 at 24 kHz, little-endian, up to 30 s. Raise RequestError."""
-    check_raw(audio, AudioFormat.PCM_24K)
     sound = to_samples(audio, "audio", AudioFormat.PCM_24K)
     if not len(sound):
         raise RequestError("invalid_value", "audio is empty", "audio")

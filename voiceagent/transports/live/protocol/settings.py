@@ -11,7 +11,6 @@ from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, CallSettings, InferencePause
 from voiceagent.transports.live.protocol.allowed_tools import allowed_tools
 from voiceagent.transports.live.protocol.client_events import SessionStart
-from voiceagent.transports.live.protocol.raw_audio import FORMAT_NAMES
 from voiceagent.transports.live.protocol.session_object import (
     ACKNOWLEDGEMENT_DELAY_MS,
     AllowedTools,
@@ -28,6 +27,7 @@ from voiceagent.transports.live.protocol.session_object import (
 )
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.mcp_tools import to_servers
+from voiceagent.transports.realtime.protocol.raw_audio import FORMAT_NAMES
 from voiceagent.transports.realtime.protocol.session_settings import (
     check_names,
     check_tool_choice,

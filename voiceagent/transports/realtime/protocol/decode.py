@@ -36,6 +36,7 @@ from voiceagent.transports.realtime.protocol.items import (
 )
 from voiceagent.transports.realtime.protocol.limits import APPEND, check_event, check_length
 from voiceagent.transports.realtime.protocol.mcp_tools import to_servers
+from voiceagent.transports.realtime.protocol.raw_audio import FILE_HEADS, check_raw
 from voiceagent.transports.realtime.protocol.session_settings import (
     FORMATS,
     check_names,
@@ -204,6 +205,8 @@ def append_sound(
     if isinstance(text, bytes) or not text.startswith(heads) or not text.endswith('"}'):
         return None
     begin = len(heads[0] if text.startswith(heads[0]) else heads[1])
+    if text.startswith(FILE_HEADS, begin):
+        return None
     try:
         return decode_sound(b64decode(text[begin:-2], validate=True), audio_format)
     except ValueError:  # base64's error is a ValueError
@@ -283,7 +286,8 @@ def _append(audio: object, settings: CallSettings) -> AudioAppended:
 
 
 def to_samples(audio: str, param: str, audio_format: AudioFormat) -> Samples:
-    """Decode base64 audio. Raise RequestError."""
+    """Decode base64 audio without a header. Raise RequestError."""
+    check_raw(audio, audio_format, param)
     try:
         return decode_sound(from_base64(audio), audio_format)
     except Base64Error as error:

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from call_settings import call_settings
 from decoding import WEATHER, decode, mistake, sent
@@ -13,6 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audio.pcm import AudioFormat
+from audio.wav import wav_bytes
+from voiceagent.transports.realtime.protocol.decode import append_sound
 from voiceagent.transports.realtime.protocol.errors import RequestError
 
 # ---- mistakes
@@ -146,6 +149,23 @@ def test_half_a_sample_is_an_error() -> None:
     assert (error.code, error.param) == ("invalid_value", "audio")
     assert "half a sample" in error.message
     assert sent(call_settings(input_format=AudioFormat.PCMU), type="input_audio_buffer.append", audio=audio)
+
+
+def test_a_file_in_place_of_raw_audio_is_refused_by_name() -> None:
+    audio = base64.b64encode(wav_bytes(np.zeros(480, np.int16), 24_000)).decode()
+    error = mistake(type="input_audio_buffer.append", audio=audio)
+    assert (error.code, error.param) == ("invalid_value", "audio")
+    assert "audio is a WAV file; allowed: raw audio/pcm at 24000 Hz" in error.message
+    part = {"type": "input_audio", "audio": audio}
+    item = {"type": "message", "role": "user", "content": [part]}
+    error = mistake(type="conversation.item.create", item=item)
+    assert error.param == "item.content[0].audio"
+
+
+def test_a_file_does_not_pass_by_the_fast_path() -> None:
+    audio = base64.b64encode(wav_bytes(np.zeros(480, np.int16), 24_000)).decode()
+    text = json.dumps({"type": "input_audio_buffer.append", "audio": audio})
+    assert append_sound(text, AudioFormat.PCM_24K) is None
 
 
 def test_a_long_value_is_shortened_in_the_error() -> None:

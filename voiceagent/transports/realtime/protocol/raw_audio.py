@@ -24,8 +24,11 @@ _HEAD_CHARACTERS = 16
 """Characters of base64 with the longest beginning, 12 bytes."""
 
 
-def check_raw(audio: str, audio_format: AudioFormat) -> None:
-    """Raise RequestError if `audio`, in base64, begins like a file. Base64 that cannot be read passes."""
+def check_raw(audio: str, audio_format: AudioFormat, param: str) -> None:
+    """Raise RequestError if `audio`, in base64, begins like a file. Base64 that cannot be read passes.
+
+    param: the audio's field, for the error.
+    """
     if not audio.startswith(FILE_HEADS):
         return
     try:
@@ -34,5 +37,5 @@ def check_raw(audio: str, audio_format: AudioFormat) -> None:
         return
     if found is not None:
         allowed = f"raw {FORMAT_NAMES.get(audio_format, 'audio/pcm')} at {audio_format.rate_hz} Hz"
-        message = f"audio is a {found.lastgroup} file; allowed: {allowed}, without a header"
-        raise RequestError("invalid_value", message, "audio")
+        message = f"{param} is a {found.lastgroup} file; allowed: {allowed}, without a header"
+        raise RequestError("invalid_value", message, param)

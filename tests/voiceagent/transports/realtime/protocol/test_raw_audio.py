@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from audio.pcm import AudioFormat, encode
 from audio.wav import wav_bytes
-from voiceagent.transports.live.protocol.raw_audio import FILE_HEADS, check_raw
 from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.protocol.raw_audio import FILE_HEADS, check_raw
 
 FILES = {
     "WAV": wav_bytes(np.zeros(480, np.int16), 24_000),
@@ -33,22 +33,22 @@ def test_file_is_refused_by_name_with_the_format_that_is_allowed(name: str, cut:
     audio = to_base64(FILES[name][:cut])
     assert audio.startswith(FILE_HEADS)
     with pytest.raises(RequestError, match=f"{name} file; allowed: raw audio/pcm at 24000 Hz") as refused:
-        check_raw(audio, AudioFormat.PCM_24K)
+        check_raw(audio, AudioFormat.PCM_24K, "audio")
     assert (refused.value.code, refused.value.param) == ("invalid_value", "audio")
 
 
 def test_message_names_the_format_of_the_session():
     with pytest.raises(RequestError, match="raw audio/pcmu at 8000 Hz"):
-        check_raw(to_base64(FILES["WAV"]), AudioFormat.PCMU)
+        check_raw(to_base64(FILES["WAV"]), AudioFormat.PCMU, "audio")
 
 
 @pytest.mark.parametrize("audio", ["", "UklG", "UklG?", "GkXfo", to_base64(b"RIFF, said the guitar")])
 def test_base64_that_only_begins_like_a_file_passes(audio: str):
-    check_raw(audio, AudioFormat.PCM_24K)
+    check_raw(audio, AudioFormat.PCM_24K, "audio")
 
 
 @given(st.lists(st.integers(-32_768, 32_767), max_size=40))
 def test_raw_audio_passes(values: list[int]):
     sound = np.array(values, np.int16)
     for audio_format in AudioFormat:
-        check_raw(to_base64(encode(sound, audio_format)), audio_format)
+        check_raw(to_base64(encode(sound, audio_format)), audio_format, "audio")
