@@ -38,7 +38,7 @@ from voiceagent.config.tables import Config
 from voiceagent.conversation.latency import percentile
 from voiceagent.telemetry.log import configure_log
 from voiceagent.transports.local_call import FORMAT, Recording, read_recordings
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -283,4 +283,4 @@ def write_plot(figure: Figure, path: Path) -> None:
         with rc_context({"svg.fonttype": "none"}):  # letters as text: a tenth of the size
             figure.savefig(path, dpi=DOTS_PER_INCH, format="svg" if path.suffix == ".svg" else "png")
     except OSError as error:
-        raise CommandFailed(f"cannot write {path}: {error}") from error
+        raise CommandFailed(f"cannot write {path}: {reason_of(error)}") from error
