@@ -219,7 +219,13 @@ def test_a_call_that_goes_on_is_not_deleted(config: Path, capsys):
 
 
 @pytest.mark.parametrize(
-    "words", [("calls", "show", "call_9"), ("calls", "delete", "call_9"), ("replay", "call_9")]
+    "words",
+    [
+        ("calls", "show", "call_9"),
+        ("calls", "delete", "call_9"),
+        ("calls", "play", "call_9"),
+        ("replay", "call_9"),
+    ],
 )
 def test_a_call_that_is_not_kept_is_named(config: Path, words, capsys):
     keep_one(config.parent / "kept")
