@@ -298,10 +298,11 @@ def running_agent(
 async def run_tool_method(agent: Agent, tool: ToolMethod, given: Mapping[str, Any]) -> Any:
     """Call a tool's method with these arguments and return its result."""
     method = getattr(agent, tool.method)
-    if inspect.iscoroutinefunction(method):
-        return await method(**given)
-    result = await in_a_thread(method, **given)
-    # a decorator's plain function may return the coroutine of the method that it wraps
+    is_async = inspect.iscoroutinefunction(method)
+    result = await method(**given) if is_async else await in_a_thread(method, **given)
+    if inspect.isasyncgen(result):
+        raise TypeError(f"{tool.spec.name} returned a generator; allowed: one result")
+    # such as the coroutine of the method that a decorator's plain function wraps
     return await result if inspect.isawaitable(result) else result
 
 
@@ -322,6 +323,8 @@ def _runner(
                 words = cut(tool.words_for(result), RESULT_CHARACTERS)
             if words:
                 agent.call.post_result(words)
+        except ExceptionGroup as group:  # of a TaskGroup
+            raise _failure_of(group) from group
         except SystemExit as error:  # raised by a tool, it would end the server
             raise RuntimeError(f"{tool.spec.name} would have ended the program") from error
         finally:
@@ -329,6 +332,16 @@ def _runner(
         return ToolResult(cut(_result_text(result), RESULT_CHARACTERS), reply=not (actions.done or words))
 
     return run
+
+
+def _failure_of(group: ExceptionGroup[Exception]) -> Exception:
+    """Return what failed in a tool's concurrent tasks: their words for the model, or the whole group."""
+    if group.split(ToolFailed)[1] is not None:
+        return group
+    words: list[str] = []
+    for error in group.exceptions:
+        words.append(str(_failure_of(error) if isinstance(error, ExceptionGroup) else error))
+    return ToolFailed("; ".join(words))
 
 
 def _result_text(result: Any) -> str:

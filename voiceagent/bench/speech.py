@@ -17,6 +17,7 @@ from voiceagent.bench.material import Material
 from voiceagent.config.tables import Config
 from voiceagent.engines.build import build_engine
 from voiceagent.transports.local_call import FORMAT, Recording, read_recordings, speak
+from voiceagent.validation.errors import CommandFailed
 
 WINDOW_S = 0.01
 BELOW_PEAK_DB = 26.0
@@ -64,10 +65,17 @@ def _louder(samples: Samples, rate_hz: int, below_peak_db: float) -> NDArray[np.
 
 
 def find_recordings(places: Sequence[Path]) -> list[Path]:
-    """Return the files among `places`, and the WAV files in its folders, by name."""
+    """Return the files among `places`, and the WAV files in its folders, by name.
+
+    Raises:
+        CommandFailed: A folder has none.
+    """
     found: list[Path] = []
     for place in places:
-        found += sorted(place.glob("*.wav")) if place.is_dir() else [place]
+        files = sorted(place.glob("*.wav")) if place.is_dir() else [place]
+        if not files:
+            raise CommandFailed(f"{place} has no recordings; allowed: a folder with *.wav, or a WAV file")
+        found += files
     return found
 
 

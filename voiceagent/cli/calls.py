@@ -103,15 +103,15 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
 
 def play_call(config: Config, call_id: str) -> None:
     """Play the recording on this machine. Raises CommandFailed, ConfigError."""
-    player = next((player for player in PLAYERS if shutil.which(player[0])), None)
-    if player is None:
-        names = ", ".join(name for name, *_ in PLAYERS)
-        raise CommandFailed(f"none of {names} is installed: voiceagent calls export {call_id} has the sound")
     with open_store(config) as store:
         place = find_call(store, call_id).place
     name = recording_of(_read(names_at, place))
     if name is None:
         raise CommandFailed(f"{call_id} has no recording (calls.record)")
+    player = next((player for player in PLAYERS if shutil.which(player[0])), None)
+    if player is None:
+        names = ", ".join(name for name, *_ in PLAYERS)
+        raise CommandFailed(f"none of {names} is installed: voiceagent calls export {call_id} has the sound")
     with tempfile.TemporaryDirectory() as folder:
         recording = Path(folder) / name
         recording.write_bytes(_read(read_at, place, name))

@@ -120,6 +120,9 @@ def print_plan(
     """Print the estimate. gpu_hour, core_hour: prices; without both no cost. Raises CommandFailed."""
     if calls < 1:
         raise CommandFailed(f"--calls {calls}: allowed: 1 or more")
+    for option, price in (("--gpu-hour", gpu_hour), ("--core-hour", core_hour)):
+        if price is not None and not 0 <= price < math.inf:
+            raise CommandFailed(f"{option} {price:g}: allowed: a price, 0 or more")
     made = plan(calls, MODELS[model], GPUS[gpu], 1 if fp8 else 2)
     rows = [
         ("weights a replica", f"{made.weights_bytes / GB:.1f} GB"),

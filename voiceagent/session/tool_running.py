@@ -21,6 +21,8 @@ from voiceagent.session.references import until_stopped
 from voiceagent.session.services import Measuring
 from voiceagent.telemetry.call_ids import enter_work
 
+_FAILED = "the tool failed; what it was to do may not be done"
+"""What the model is told of a failure without words of its own."""
 ToolSource = Literal["agent", "line", "mcp"]
 """Sources of a call's tools: its agent, its line, and the configured MCP servers."""
 
@@ -166,7 +168,6 @@ class ToolRunner:
         if error is None:
             return "done", work.result(), "", None
         if isinstance(error, ToolFailed):
-            return "failed", ToolResult(str(error)), str(error), error.error
+            return "failed", ToolResult(str(error) or _FAILED), str(error), error.error
         self._monitor.fault(f"tool {tool.name}", error)
-        output = "the tool failed; what it was to do may not be done"
-        return "failed", ToolResult(output), type(error).__name__, None
+        return "failed", ToolResult(_FAILED), type(error).__name__, None

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceagent.bench.speech import find_recordings, trimmed, voice_end_s, voice_start_s, with_pauses
+from voiceagent.validation.errors import CommandFailed
 
 VOICE = np.random.default_rng(0).normal(0, 8_000, 2_400).clip(-32_768, 32_767).astype(np.int16)
 SILENCE = np.zeros(800, np.int16)
@@ -60,3 +63,8 @@ def test_a_voice_begins_after_clicks_and_the_noise_before_it():
 @pytest.mark.parametrize("sound", [np.zeros(0, np.int16), np.zeros(10, np.int16), np.zeros(8_000, np.int16)])
 def test_what_has_no_voice_is_trimmed_to_nothing(sound):
     assert len(trimmed(sound, 8_000)) == 0
+
+
+def test_a_folder_without_recordings_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match=f"{tmp_path} has no recordings; allowed: "):
+        find_recordings([tmp_path])

@@ -81,3 +81,10 @@ def test_the_page_on_clusters_has_the_figures_of_the_command(
 def test_fewer_calls_than_one_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--calls", "0"]) == 1
     assert "--calls 0: allowed: 1 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--gpu-hour", "--core-hour"])
+@pytest.mark.parametrize("price", ["-1", "nan", "inf"])
+def test_a_price_that_is_none_is_named(option: str, price: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--calls", "10", option, price]) == 1
+    assert f"{option} {price}: allowed: a price, 0 or more" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -481,6 +481,49 @@ async def test_a_coroutine_behind_a_plain_decorator_is_awaited() -> None:
         call.model_will(Calls("look"))
         await call.says("a table please")
         assert call.expect_tool("look") == "a table for two"
+
+
+async def _waits() -> str:
+    await asyncio.sleep(0)
+    return "a table for two"
+
+
+async def _fail(words: str) -> None:
+    raise ToolFailed(words)
+
+
+async def _together(*failing: Coroutine[Any, Any, None]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for each in failing:
+            group.create_task(each)
+
+
+async def _yields() -> AsyncIterator[str]:
+    yield "half of it"
+
+
+@pytest.mark.parametrize(
+    ("work", "result"),
+    [
+        (_waits, "a table for two"),
+        (_yields, "the tool failed; what it was to do may not be done"),
+        (lambda: _together(_fail("no table"), _fail("no chair")), "no table; no chair"),
+        (lambda: _fail(""), "the tool failed; what it was to do may not be done"),
+    ],
+)
+async def test_the_model_gets_what_a_tool_meant(work: Callable[[], Any], result: str) -> None:
+    """Awaitables are awaited, concurrent tasks fail with their words, and a failure is never without any."""
+
+    class Desk(Agent):
+        @tool
+        def look(self) -> Any:
+            """Look for a table."""
+            return work()
+
+    async with TestCall(Desk) as call:
+        call.model_will(Calls("look"))
+        await call.says("a table please")
+        assert call.expect_tool("look") == result
 
 
 @pytest.mark.parametrize("digits", ["hello", "", "1" * 65])
