@@ -6,6 +6,10 @@ import argparse
 from pathlib import Path
 
 from voiceagent.config import add_command, add_config, take_config
+from voiceagent.validation.errors import CommandFailed
+
+_IN_THE_REPOSITORY = {"people": "bench_people.py", "llm": "bench_llm.py"}
+"""Measurements that were commands once."""
 
 
 def add_gate(parser: argparse.ArgumentParser, material: Path, reference: Path) -> None:
@@ -147,6 +151,17 @@ def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
     _add_bench_calls(add_command(bench, "calls", "a server under many concurrent calls"), material)
     routing = add_command(bench, "routing", "turns shared between a large and a small LLM")
     add_bench_routing(routing, material)
+    for name in _IN_THE_REPOSITORY:
+        moved = bench.add_parser(name, add_help=False, prefix_chars="\0")  # any options
+        moved.add_argument("rest", nargs="*")
+        moved.set_defaults(command=_moved, moved=name)
+
+
+def _moved(options: argparse.Namespace) -> None:
+    program = f"python tests/bench/{_IN_THE_REPOSITORY[options.moved]}"
+    raise CommandFailed(
+        f"`bench {options.moved}` is a program of the repository, with the same options: {program}"
+    )
 
 
 def _add_bench_turns(turns: argparse.ArgumentParser, material: Path) -> None:

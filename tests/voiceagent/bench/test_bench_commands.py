@@ -111,6 +111,13 @@ def test_a_bench_of_the_llm_measures_variants_by_calls(capsys, tmp_path):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("moved", ["people", "llm"])
+def test_a_measurement_that_left_the_commands_is_named_with_its_program(moved, capsys):
+    assert main(["bench", moved, "--calls", "1,2", "FOLDER", "--plot=a.png", "-h"]) == 1
+    error = capsys.readouterr().err
+    assert f"python tests/bench/bench_{moved}.py" in error and "\n" not in error.rstrip()
+
+
 @pytest.mark.parametrize("calls", ["0", "many", "2,"])
 def test_a_number_of_calls_that_is_none_is_refused(calls, config, capsys):
     assert main(["bench", "calls", "--config", config, "--calls", calls]) == 1
