@@ -40,8 +40,10 @@ class StreamReader(Protocol):
 
     started: bool
     """True once the model has written anything."""
-    ended: bool
-    """True once the server has said why the reply ended: only token counts follow."""
+
+    @property
+    def ended(self) -> bool:
+        """True once the server has said why the reply ended: only token counts follow."""
 
     def push(self, event: Any, /) -> Delta | None:
         """Return the delta in this event, or None. Raises BrokenStream."""
