@@ -282,10 +282,14 @@ def test_what_is_no_method_with_one_result_and_a_name_for_models_is_refused(
         wrong()
 
 
+class Guest(TypedDict):
+    name: str
+
+
 @pytest.mark.parametrize(
     ("takes", "default", "told"),
     [
-        (TypedDict("Guest", {"name": str}), None, r"A\.t: .*typing_extensions.TypedDict"),
+        (Guest, None, r"A\.t: .*typing_extensions.TypedDict"),
         (Callable[[int], int], None, r"A\.t: no JSON schema can be made of its arguments"),
         (float, float("inf"), r"A\.t: no JSON schema .*not JSON compliant"),
     ],
