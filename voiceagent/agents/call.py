@@ -49,7 +49,7 @@ class Said:
 
 @dataclass(slots=True)
 class ToolActions:
-    """What a running tool has done. done: actions after which the model need not report its result.
+    """Actions of a running tool. done: those after which the model need not report its result.
 
     speaks_result: its words come once it has ended, so a hang-up waits for them. hang_up: the one that waits.
     """

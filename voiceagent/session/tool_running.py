@@ -22,7 +22,7 @@ from voiceagent.session.services import Measuring
 from voiceagent.telemetry.call_ids import enter_work
 
 _FAILED = "the tool failed; what it was to do may not be done"
-"""What the model is told of a failure without words of its own."""
+"""Error for the model of a failure without words of its own."""
 ToolSource = Literal["agent", "line", "mcp"]
 """Sources of a call's tools: its agent, its line, and the configured MCP servers."""
 
