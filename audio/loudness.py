@@ -118,7 +118,7 @@ class VoiceLevel:
 
     @property
     def overall_db(self) -> float | None:
-        """Upper quartile of the voiced windows' levels, which no bump or breath changes; None of too few."""
+        """Upper quartile of the voiced windows' levels, unchanged by bumps and breaths; None if too few."""
         if len(self._voiced) < MIN_LEVEL_WINDOWS:
             return None
         return _decibels(sorted(self._voiced)[len(self._voiced) * 3 // 4])

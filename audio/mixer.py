@@ -98,7 +98,7 @@ class Mixer:
         return mix * ramp
 
     def _ramp(self, gain: float, wanted: float, full_s: float, length: int) -> tuple[_Mix | float, float]:
-        """Return the gains [length] to the wanted one, and the last. full_s: seconds from 0 to 1."""
+        """Return the gains [length] towards the wanted one, and the last. full_s: seconds of a full glide."""
         if gain == wanted:
             return gain, gain
         steps = np.arange(1, length + 1) / (full_s * self.rate_hz)

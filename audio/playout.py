@@ -161,7 +161,7 @@ class Playout:
         self._busy_until_s = max(self._busy_until_s, until_s)
 
     def dropped_s(self, now_s: float) -> float:
-        """Return the seconds of audio that a client drops by clearing its buffer now, other audio too."""
+        """Return the seconds of audio that a client drops if it clears its buffer now, other audio too."""
         return max(0.0, self._busy_until_s + self._behind_s - now_s, self.sent_s - self.played_s(now_s))
 
     def stop(self, now_s: float) -> float:

@@ -296,7 +296,7 @@ class BusyError(LlmError):
 
 
 class RequestError(LlmError):
-    """The engine is healthy but cannot answer this: the prompt is too long, or a tool was not offered."""
+    """The engine is healthy but cannot answer this request: a prompt too long, or a tool not offered."""
 
 
 class LimitError(RequestError):

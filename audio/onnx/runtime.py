@@ -127,7 +127,7 @@ class OrtFile:
         return self.eight_bit(name)
 
     def floats_of(self, *nodes: str) -> list[Floats]:
-        """Return the 32-bit constants of the first of these nodes there. Raises KeyError without one."""
+        """Return the 32-bit constants of the first of these nodes in the file. Raises KeyError if none is."""
         node = next((one for one in nodes if one in self._inputs), nodes[0])
         floats = self.floats()
         return [floats[name] for name in self._inputs[node] if name in floats]

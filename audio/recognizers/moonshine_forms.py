@@ -109,7 +109,7 @@ class Forms:
         return spelling_prior(self._vocabulary, self._words)
 
     def expected(self, sound: Samples, flush: Flush, text: str) -> list[Form]:
-        """Return the forms that a flush expects in audio this long, likeliest first. text: the free one."""
+        """Return the forms that a flush expects in audio this long, likeliest first. text: the free text."""
         if not flush.spelling:
             return [Form(self._digit if loud_s(sound) <= ONE_WORD_S else self._digits)]
         spelling = flush.spelling

@@ -54,7 +54,7 @@ def text_word_starts(text: str) -> list[int]:
 
 
 def phoneme_word_starts(phonemes: Sequence[str]) -> list[int]:
-    """Return the index of the first phoneme of each word. Blanks separate words; punctuation is none."""
+    """Return the index of each word's first phoneme. Blanks separate words; punctuation alone is no word."""
     starts: list[int] = []
     begin = 0
     for index, phoneme in enumerate([*phonemes, " "]):
@@ -144,7 +144,7 @@ class WordPlaces:
         ]
 
     def next(self, word: str) -> int | None:
-        """Return the index of the next occurrence of `word`; None if the next words do not match."""
+        """Return the index in the text of the next `word`; None if the next few words differ."""
         key = word_key(word)
         if not any(map(str.isalnum, key)):
             return None

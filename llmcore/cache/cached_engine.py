@@ -29,7 +29,7 @@ from llmcore.engine import Delta, Llm, LlmError, Request, SupportsPriorityRaise,
 log = logging.getLogger(__name__)
 
 Miss = Skipped | Literal["unknown", "late", "failed", "off"]
-"""Reason that the engine was asked: no entry is close, the lookup was late or failed, or it is off."""
+"""Reason that the engine was asked: no entry is close, the lookup was late or failed, or the cache is off."""
 
 MAX_WAIT_S = 0.05
 """Time limit of a lookup. Most take a few ms, the embedding included."""
@@ -74,7 +74,9 @@ class CacheObserver(Protocol):
 
 
 class CachedLlm:
-    """Answers from the cache, and passes the rest to `engine`. draw: random, in [0, 1), selects audits."""
+    """An engine that answers from the cache, and passes the rest to `engine`. draw: random number in [0, 1)
+    that selects audits.
+    """
 
     def __init__(
         self,

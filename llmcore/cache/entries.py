@@ -24,7 +24,9 @@ class Entries(Protocol):
         """Release all resources; a second call does nothing."""
 
     async def find_near(self, agent: str, vector: Vector, threshold: float) -> list[NearEntry]:
-        """Return the entries of `agent` of cosine cosine `threshold`, closest first. Raises EntriesError."""
+        """Return the entries of `agent` with questions of at least cosine `threshold`, closest first. Raises
+        EntriesError.
+        """
         ...
 
     async def put(self, entry: Entry, vector: Vector, ttl_s: float) -> None:

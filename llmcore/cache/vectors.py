@@ -60,7 +60,7 @@ class Vectors:
             self._start(text)
 
     async def embed(self, text: str) -> Vector:
-        """Return the vector of a text. Cancelling does not stop the work. Raises EmbeddingError."""
+        """Return a text's vector. Cancelling does not stop it: others may wait. Raises EmbeddingError."""
         return await asyncio.shield(asyncio.wrap_future(self._start(text)))
 
     def _start(self, text: str) -> Future[Vector]:

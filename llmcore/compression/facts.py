@@ -53,7 +53,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class FactIndex:
-    """Index of a text's facts. numbers: alone and with what they count. words: all, in lower case."""
+    """Index of a text's facts. numbers: keys, alone and with what they count. words: all, in lower case."""
 
     numbers: frozenset[str]
     words: frozenset[str]

@@ -124,7 +124,7 @@ def _result_block(call_id: str | None, text: str) -> dict[str, Any]:
 
 
 def _tools(request: Request) -> list[dict[str, Any]]:
-    """Return the offered tools, or if none, those called before: the API refuses unknown tools."""
+    """Return the offered tools, or if none, those called: the API refuses unknown ones in a history."""
     offered = [
         {
             "name": tool.name,

@@ -157,7 +157,7 @@ class ChunkReader:
         return Delta(words, thought=thought) if words or thought else None
 
     def _delta_of(self, choice: Choice) -> ChoiceDelta | None:
-        """Return what a chunk adds: its `delta`, maybe null, or the message if it is no stream."""
+        """Return what a chunk adds: its `delta`, null from some servers, or a whole message, not streamed."""
         delta: ChoiceDelta | None = choice.delta
         message = (choice.model_extra or {}).get("message")
         if delta is None and isinstance(message, dict) and not self.started:

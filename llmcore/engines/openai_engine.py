@@ -169,7 +169,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         return usage
 
     async def open_stream(self, request: Request) -> EventStream:
-        """Request a reply. If the prompt is too long, leave out the oldest turns, now and later."""
+        """Request a reply. If the server finds the prompt too long, drop the oldest turns, now and later."""
         fitting = self._context_limit.fit(request)
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Life cycle of a vLLM engine: started off the event loop, monitored, killed if it hangs, restarted."""
+"""Life cycle of a vLLM engine: started off the event loop, monitored, killed if hung, restarted if dead."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class BatchLimits:
         self.sequences = bounds.max_sequences
 
     def observe(self, step_s: float, tokens: int, sequences: int, waiting: int) -> None:
-        """Record a step in which replies were decoded. tokens, sequences: in it. waiting: left out."""
+        """Record a step that decoded replies. tokens, sequences: in the step. waiting: requests left out."""
         self._steps.append(step_s)
         if step_s > self._bounds.p99_s and self._p99_s() > self._bounds.p99_s:
             self._shrink(self._bounds.p99_s / step_s, tokens, sequences)

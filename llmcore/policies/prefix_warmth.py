@@ -67,7 +67,7 @@ class PrefixWarmth(Generic[Prefix]):
         return due
 
     def _worth_keeping(self) -> dict[Prefix, _Usage]:
-        """Return the prefixes of two or more callers whose next read is due within `keep_s` of the last."""
+        """Return the prefixes of two or more callers whose next read is due within `keep_s` of their last."""
         return {
             prefix: usage
             for prefix, usage in self._usages.items()

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from llmcore.engine import Generation, Message, Tool
 
 BLOCK = 256
-"""Characters of a block, about 64 tokens. Larger ones tell fewer prefixes apart; smaller cost hashing."""
+"""Characters of a block, about 64 tokens. Larger ones tell fewer prefixes apart; smaller ones hash more."""
 MAX_BLOCKS = 8_192
 """Largest number of blocks remembered of a replica: half a million tokens, the KV cache of a large GPU."""
 TOLERANCE = 0.25

@@ -85,7 +85,7 @@ TRIAL_PROPOSALS = 16
 MAX_FAILED_TRIALS = 2
 """Failed trials in a row after which the paused draft no longer reads prompts."""
 READS_BEFORE_S = 10.0
-"""Time before a trial at which the draft reads prompts again: the first one may be prefilled now."""
+"""Time before a trial at which the draft reads prompts again: its first prompt may be prefilled now."""
 FIRST_FRAGMENT = 12
 """Tokens of a reply written before a draft takes part: those that a caller waits for."""
 WEIGHT = 0.1
@@ -110,7 +110,7 @@ class SpeculationLimits:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A draft's part in one reply. proposals: how many at most, from token `begins_at` on."""
+    """A draft's part in one reply. proposals: maximum, None without one, from token `begins_at` on."""
 
     proposals: int | None
     reason: Reason

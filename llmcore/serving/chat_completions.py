@@ -182,7 +182,7 @@ def chunks(delta: Delta) -> list[dict[str, Any]]:
 
 
 def read_body(body: dict[str, Any], caller: str = "", asks_end: bool = False) -> Request:
-    """Parse the body of a request. Another shape raises ValueError, KeyError, TypeError or AttributeError."""
+    """Parse a request's body. Another shape raises ValueError, KeyError, TypeError, AttributeError."""
     choice = body.get("tool_choice", "auto")
     return Request(
         messages=tuple(_message(message) for message in body["messages"]),

@@ -26,7 +26,7 @@ class PromptTooLong(ValueError):
 
 
 def split_turns(messages: Sequence[Message]) -> tuple[tuple[Message, ...], list[tuple[Message, ...]]]:
-    """Split messages into the static part (leading system messages) and the turns; a user begins each."""
+    """Split messages into the static part (leading system messages) and turns; a user message begins each."""
     static = tuple(takewhile(lambda message: message.role == "system", messages))
     turns: list[list[Message]] = []
     for message in messages[len(static) :]:

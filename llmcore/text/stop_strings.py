@@ -16,7 +16,7 @@ def partial_mark_length(text: str, marks: Iterable[str]) -> int:
 
 
 class StopStrings:
-    """A filter that passes text up to the first stop string, which is removed. stopped: one was found."""
+    """A filter that passes text up to the first stop string, dropped too. stopped: True once it was found."""
 
     def __init__(self, stops: tuple[str, ...]) -> None:
         self._stops = tuple(stop for stop in stops if stop)

@@ -11,7 +11,9 @@ from llmcore.engine import Delta
 
 
 class WholeCharacters:
-    """A filter over one reply's deltas that joins surrogate halves. A lone half becomes U+FFFD."""
+    """A filter over one reply's deltas that joins surrogate halves, across deltas too. A lone half becomes
+    U+FFFD.
+    """
 
     def __init__(self) -> None:
         self._half = ""

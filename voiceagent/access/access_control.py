@@ -17,13 +17,13 @@ from voiceagent.access.requester import AccessRules, NotAdmitted, is_loopback
 
 
 class OtherGateways(Protocol):
-    """Callers' state on other gateways. If these are out of reach, methods soon return as without them."""
+    """Callers' state on other gateways. If they are out of reach, methods return soon, as without them."""
 
     async def keep_secret(self, secret: ClientSecret) -> None:
         """Make the other gateways accept a client secret."""
 
     async def find_secret(self, key: str) -> ClientSecret | None:
-        """Return the secret that another gateway issued under this key, even if expired; None if unknown."""
+        """Return the secret that another gateway issued under this key, expired or not; None if unknown."""
 
     async def acquire(self, names: Mapping[str, int]) -> str | Callable[[], None]:
         """Count a call of a caller over all gateways, as `CallerShares.acquire` does."""

@@ -32,11 +32,13 @@ class ApiKeys:
         return any([hmac.compare_digest(digest, known) for known in self._digests])
 
     def ticket(self, key: str, until: float) -> str:
-        """Return a ticket for a key, valid until `until` (Unix seconds): a signed time, not the key."""
+        """Return a ticket for a key, valid until `until` (Unix seconds): a signed time, without the key."""
         return f"{round(until)}.{_signed(key_digest(key), round(until))}"
 
     def accepts_ticket(self, ticket: str, now: float) -> bool:
-        """Return True if the ticket was signed with an accepted key and has not expired."""
+        """Return True if the ticket was signed with an accepted key and has not expired. Removing a key
+        revokes its tickets.
+        """
         until, _, signature = ticket.partition(".")
         if not until.isascii() or not until.isdigit() or len(until) > 12 or int(until) <= now:
             return False

@@ -148,7 +148,9 @@ class Calls:
         return True
 
     async def drain(self, patience_s: float) -> None:
-        """Refuse new calls. Wait up to `patience_s` for running calls and their tools; then end the calls."""
+        """Refuse new calls. Wait up to `patience_s` for running calls, and tools that outlive theirs; then
+        end the calls.
+        """
         self.state = "draining"
         try:
             async with asyncio.timeout(patience_s):

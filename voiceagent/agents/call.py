@@ -119,7 +119,7 @@ class AgentCall:
 
     @property
     def language(self) -> str:
-        """ISO 639 code of the call's language: the caller's, of those in `[languages]`. "" before a call."""
+        """ISO 639 code of the call's language: the caller's where `[languages]` has several; "" before."""
         session = self._session()
         return "" if session is None else session.language
 
@@ -265,7 +265,7 @@ class AgentCall:
         self._do(self._hand_over, agent)
 
     def hang_up(self, reason: str = "the agent hung up") -> None:
-        """End the call after pending speech has been played, in a tool with `speaks_result` that result too.
+        """End the call after pending speech has been played; in a tool with `speaks_result`, its result too.
 
         Args:
             reason: For the log.

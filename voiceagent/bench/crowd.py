@@ -26,7 +26,7 @@ class ServerBusy(CommandFailed):
 
 
 class Connection(Protocol):
-    """The transport of a simulated caller. caller: once they may speak. failure: why it broke off, or ""."""
+    """The transport of a simulated caller. caller: set once they may speak. failure: why it broke off."""
 
     caller: Talker | None
     failure: str

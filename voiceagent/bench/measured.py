@@ -51,7 +51,7 @@ class Measured:
         self.to_first_frame.append((exchange.first_frame_s - speech_end_s) * 1000)
 
     def _cut_off(self, name: str, exchange: Exchange, before_s: float) -> bool:
-        """Return True if the turn was answered in two parts, at a pause before `before_s`."""
+        """Return True if the turn was answered in two parts, a pause before `before_s` taken for its end."""
         if all(decided_s >= before_s for decided_s in exchange.decided_s):
             return False
         self.cut_off.append(name)

@@ -32,7 +32,9 @@ CONNECT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Network of the caller. loss: share of packets, 0 to 1. jitter_s: most delay of the others."""
+    """Network of the caller. loss: share of packets lost, 0 to 1. jitter_s: maximum delay of the others,
+    which may reorder them.
+    """
 
     loss: float = 0.0
     jitter_s: float = 0.0

@@ -67,7 +67,7 @@ _Job = _Began | _Ended | _Moved
 
 
 class CallArchiver:
-    """Archives the calls of a folder in a store. storage: where their files are moved; "" for nowhere."""
+    """Archives the calls of a folder in a store. storage: URL to move files to; "" leaves them there."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class CallArchiver:
         return written and place.is_relative_to(self._folder) and not place.exists()
 
     def _finished_for(self, log_file: Path) -> bool:
-        """Compress a log whose process is gone. Return False if it is still written, or compressed."""
+        """Compress a log whose process is gone. Return False if it is still written, or was compressed."""
         try:
             # A log is created, then locked, then its first line is written: a new log can look lost for a
             # moment.

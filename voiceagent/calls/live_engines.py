@@ -36,7 +36,7 @@ _NOTHING: Samples = np.zeros(0, np.int16)
 
 @dataclass(slots=True)
 class _Turn:
-    """A turn in recognition. given: the recognizer's input, in samples since the call's start."""
+    """A turn in recognition. given: position of the recognizer's input, in samples since the call's start."""
 
     recognition: TurnRecognition
     given: int

@@ -50,7 +50,7 @@ class Difference:
 
 @dataclass(slots=True)
 class _Comparison:
-    """Calls compared so far. read: logs. left_out: those that cannot be forked. shares: as of `judged`."""
+    """Calls compared so far. read: logs read. left_out: logs that cannot be forked. shares: of `judged`."""
 
     read: int = 0
     left_out: int = 0

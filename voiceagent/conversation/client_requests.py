@@ -23,7 +23,7 @@ def _no_sound() -> Samples:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Base of all client requests. sideband: number of the one that sent it, 0 for the call's own client."""
+    """Base of all client requests. sideband: number of the sideband that sent it, 0 for the call's client."""
 
     sideband: int = field(default=0, kw_only=True)
 

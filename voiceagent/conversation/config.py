@@ -192,7 +192,7 @@ class TurnConfig(Section):
         )
 
     def to_endpointing(self) -> EndpointConfig:
-        """Return the fixed settings for speech and pauses; see `to_detection` for the clients'."""
+        """Return the fixed settings of speech and pauses; `to_detection` has those a client may change."""
         return EndpointConfig(
             start_s=self.min_speech_s,
             pause_s=self.pause_s,

@@ -261,7 +261,7 @@ class ToolCalls:
         self._reply_due = self._reply_due and not by_model
 
     def detach(self) -> list[Command]:
-        """Detach the running calls as another response starts, which reports what results there are."""
+        """Detach the running calls as another response starts, which reports the results so far."""
         commands: list[Command] = []
         for call in list(self._calls.values()):
             commands += self._cancel(call)

@@ -97,7 +97,7 @@ class Follower:
         """True once the log is complete or deleted."""
 
     def more(self) -> bytes:
-        """Return the changes since the last call as JSON, if any. Raises LogError, PlaceError, StoreError."""
+        """Return the changes since the last call as JSON, or b"". Raises LogError, PlaceError, StoreError."""
         data = self._more()
         if not data:
             return b""

@@ -42,7 +42,7 @@ def build_cache(
 
 
 def build_embedding(source: Path, table: str) -> Embedding:
-    """Build the installed embedding model, not loaded. Raises ConfigError. table: which needs it."""
+    """Build the installed embedding model, not loaded. Raises ConfigError. table: the one that needs it."""
     return cast("Embedding", _create(source, "llmcore.cache.embedding:MiniLm", table=table))
 
 

@@ -131,7 +131,7 @@ class LlmMonitor:
         return f"off: {why_off}" if why_off else "on"
 
     def refusal(self, calls: int) -> Refusal | None:
-        """Return a refusal, and count it, if a new call beside `calls` others could not be served in time."""
+        """Return a refusal, and count it, if a new call while `calls` others are open would be late."""
         refusal = self.outlook(calls)
         if refusal is not None:
             self.metrics.call_refused(refusal)

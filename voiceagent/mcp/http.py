@@ -61,7 +61,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
     async def _with_checked_address(self, request: httpx2.Request) -> httpx2.Request:
-        """Return the request to the checked address itself, as another DNS lookup may return another."""
+        """Return the request to the checked address itself: a second DNS lookup may return another."""
         url = request.url
         if self._reach is None:
             return request

@@ -49,7 +49,7 @@ class HostedEngine:
 
 
 class EngineHost:
-    """Serves streams from `workers` processes of one engine. Each stream goes to the least busy one."""
+    """Serves streams from `workers` processes of one engine. Each goes to the free one with the fewest."""
 
     def __init__(
         self, hosted: HostedEngine, workers: int = 1, supervision: Supervision = _SUPERVISION

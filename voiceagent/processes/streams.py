@@ -26,7 +26,7 @@ class CoalescedValue(NamedTuple):
 
 
 def single_answer(answer: Callable[[Any], Any]) -> Service:
-    """Return the service for `RpcConnection.ask` that yields the result of the coroutine `answer`."""
+    """Return the service for `RpcConnection.ask` that yields the result of this coroutine function."""
 
     async def service(asked: Any, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
         yield await answer(asked)
@@ -83,7 +83,7 @@ class Stream:
             self._room.set()
 
     async def wait_for_room(self, size: int) -> None:
-        """Wait until a frame of `size` bytes may be sent, and count it; not after the stream's end."""
+        """Wait until a frame of `size` bytes may be sent, and count it; returns at once after the end."""
         while not (self.over or self._sending.has_room(size)):
             self._room.clear()
             await self._room.wait()

@@ -34,7 +34,7 @@ Unit = Literal["s", "share", "per turn"]
 Source = Literal["tau-voice", "voice-agent-latency", "eot-bench", "jiwer", "here"]
 Floats = NDArray[np.float64]
 EARLY_S = 0.05
-"""A turn that ended less than this before the caller resumed is not cut off: positions are no exacter."""
+"""A turn that ended less than this before the caller resumed is not cut off: positions are no more exact."""
 
 
 NO_WORDS = WordErrors(0, 0)

@@ -32,7 +32,9 @@ def raise_limit() -> None:
 
 
 def nearly_out() -> bool:
-    """Return True if hardly a descriptor is free: a new one is the lowest free number."""
+    """Return True if hardly a descriptor is free. A new one is the lowest free number, so about as many are
+    in use.
+    """
     try:
         lowest = os.dup(0)
     except OSError:

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def kept_calls(config: Config, metrics: Metrics) -> KeptCalls | None:
-    """Return the recorder of calls, for `recording_calls`, or None if not configured. Raises ConfigError."""
+    """Return the recorder of calls, or None if not configured; it works only within `recording_calls`. Raises
+    ConfigError.
+    """
     if not config.calls.folder:
         return None
     try:

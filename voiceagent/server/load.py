@@ -54,7 +54,7 @@ class ProcessLoad:
             self._slots.report(self._monitor.lag_s, self._busy, self._transcribing())
 
     def refusal(self, calls: int) -> Refusal | None:
-        """Return a refusal, and log it, if one more call beside `calls` others would be late."""
+        """Return a refusal, and log it, if one more call while `calls` others are open would be late."""
         refusal = lag_refusal(min(self._monitor.lag_s, self._slots.lag_s), self._max_lag_s, calls)
         if refusal is not None:
             log.warning("call_refused", reason=refusal.reason)

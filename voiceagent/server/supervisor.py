@@ -39,7 +39,9 @@ END_S = 5.0
 
 
 class Supervisor:
-    """Starts and ends the components of a server in many processes, in order. Raises ConfigError."""
+    """Starts and ends the components of a server in many processes, in order. Raises ConfigError if the
+    configuration is unusable.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config

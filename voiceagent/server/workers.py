@@ -274,7 +274,7 @@ class Workers:
     async def _relay(
         self, has: str, service: str, asked: Any, messages: AsyncIterator[FromClient], wait_s: float
     ) -> AsyncGenerator[Any, None]:
-        """Relay a stream of this service to the worker whose service `has` is True. Empty without one."""
+        """Relay a stream of this service to the worker whose service `has` returns True; empty without."""
         having = await self.pool.find(has, asked, wait_s)
         if having is None:
             return

@@ -1,4 +1,4 @@
-"""Plays backchannels of the agent: in the caller's pause, so that they can stop at once."""
+"""Plays backchannels of the agent: outside of responses, in the caller's pause, able to stop at once."""
 
 from __future__ import annotations
 

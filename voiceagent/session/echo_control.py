@@ -148,7 +148,9 @@ class EchoControl:
         return echo
 
     def cancel(self, echo: Echo, received_s: float, since: Since) -> Samples | None:
-        """Cancel this echo from now on. Return the newest audio cleaned, [n] at 16 kHz, or None."""
+        """Cancel this echo from now on. Return the newest audio cleaned, [n] at 16 kHz, if there is a
+        canceller.
+        """
         try:
             canceller = EchoCanceller(True, self._suppresses_noise, echo.delay_s)
         except EchoError as error:

@@ -213,7 +213,7 @@ class Speaker:
         self._pump()
 
     def reset_hold(self) -> None:
-        """Reset ducking and holding at the end of a response without audio, not to affect the next."""
+        """Reset ducking and holding at the end of a response without audio, to spare the next one."""
         if self._playout is None:
             self._forget_caller()
 

@@ -138,7 +138,7 @@ class ToolRunner:
         self._post(ToolFinished(call.call_id, outcome, result.output, result.reply, error))
 
     async def _outcome(self, offered: OfferedTool, call: ToolCall) -> _Outcome:
-        """Return how the tool ended, the result for the model, and why it failed for log and clients."""
+        """Return how the tool ended, the result for the model, and why it failed, for log and clients."""
         tool = offered.tool
         if call.call_id in self._withdrawn:
             self._withdrawn.discard(call.call_id)

@@ -1,5 +1,6 @@
-"""Detection of speech starts, pauses and ends, in seconds of the call's audio: by voice activity, with the
-turn model's judgement of a pause; while inference is paused, from a voice that wakes the call on.
+"""Detection of speech starts, pauses and ends, in seconds of the call's audio: by voice activity, and by the
+turn model's judgement of a pause. A gate withholds its events while inference is paused, until a voice wakes
+the call.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ class TurnStamps:
         return self._observed(report, response, ended.response_id)
 
     def hung_up(self) -> list[TurnReport]:
-        """Return the reports of responses at the call's end, and count them. Preemptive ones have none."""
+        """Return reports of the responses in which the call ended, and count them; no preemptive ones."""
         responses, self._responses = self._responses, {}
         reports: list[TurnReport] = []
         for response_id, response in responses.items():

@@ -1,4 +1,4 @@
-"""Tables for a terminal without broken words. Too narrow a terminal has no optional columns."""
+"""Tables for a terminal without broken words. In a narrow terminal optional columns are left out."""
 
 from __future__ import annotations
 

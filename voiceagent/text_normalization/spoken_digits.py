@@ -54,7 +54,7 @@ def places_of_digits(written: str, words: str, language: str) -> list[tuple[int,
 
 
 def number_at(words: Sequence[str], index: int, language: str) -> tuple[str, int]:
-    """Return the figures of the number that begins at a lower-case word, and its words; else ("", 1)."""
+    """Return the figures of the number that begins at a lower-case word, and its word count; else ("", 1)."""
     spoken = _spoken(language)
     return _number_at(words, index, max((len(number) for number in spoken), default=1), spoken)
 

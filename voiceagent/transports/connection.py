@@ -121,7 +121,7 @@ class Connection(Generic[Content]):
         self._idle_s = limits.max_idle_s if idle_s is None else idle_s
         self._allowance = Allowance(limits.max_bytes_per_s, time.monotonic())
         self.received = 0
-        """Messages and audio packets received. Code beside this connection must count its packets here."""
+        """Messages and audio packets received. Code that bypasses the connection must count packets here."""
         self._over: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
 
     def end(self, ending: Ending) -> None:

@@ -190,7 +190,7 @@ class FastPath(WebSocketsSansIOProtocol):
         super().handle_cont(event)
 
     def handle_parser_exception(self) -> None:
-        """Close a connection that violates the protocol; within the handshake, without a close frame."""
+        """Close a connection that violates the protocol; before the handshake's end, without a frame."""
         if self.conn.close_sent is None:
             self.queue.put_nowait({"type": "websocket.disconnect", "code": 1006})
             self.transport.close()

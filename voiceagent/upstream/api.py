@@ -32,7 +32,7 @@ class UpstreamApi(Protocol):
         """Return True for audio of the backend without effect: a stream of silence."""
 
     def incoming(self, event: Event) -> list[Event | Wait]:
-        """Return our form of an event of the backend. Raise KeyError, TypeError, ValueError."""
+        """Return our form of a backend's event. Raise KeyError, TypeError, ValueError if it is invalid."""
 
     def waited(self, name: str) -> list[Event | Wait]:
         """Return our events for the end of a `Wait`."""

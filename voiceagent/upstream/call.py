@@ -47,7 +47,7 @@ Step = tuple[Callable[[], ev.Event], Callable[[], list[Action]]]
 
 
 class UpstreamCall(BaseCall):
-    """A call whose core is a realtime backend. It never waits for the backend."""
+    """A call whose core is a realtime backend. Runs on the event loop that made it, and never waits."""
 
     _conversation: UpstreamConversation
     takes_turns = False

@@ -34,7 +34,7 @@ from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, sound_appended
 
 MAX_WAITING = 10_000
-"""Maximum audio chunks and events queued without a connection, the newest. 10 s of audio are 500."""
+"""Maximum chunks and events queued without a connection; the oldest are dropped. 10 s of audio are 500."""
 _CALL_EVENTS = ("response.", "input_audio_buffer.", "session.output_", "session.input_transcript.")
 """Event prefixes that show that a backend takes part. One that only greets is not retried for ever."""
 

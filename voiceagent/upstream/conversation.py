@@ -332,7 +332,7 @@ class UpstreamConversation:
         return [notify.NotifyError(code, str(error.get("message")), error.get("param"))]
 
     def _stop_playout(self, interrupted_by: InterruptedBy, cancel: bool) -> list[Action]:
-        """Stop playout. interrupted_by: the cause. cancel: also stop the backend's generating."""
+        """Stop playout. interrupted_by: the cause. cancel: also stop the backend, which still generates."""
         playing = self._responses.playing
         if playing is None:
             return []

@@ -82,7 +82,7 @@ _UPDATABLE_FIELDS = (
 
 
 def session_update(settings: CallSettings, transcription: str, claimed: bool) -> Event:
-    """Return the `session.update` for these settings. claimed: the agent's code handles turns."""
+    """Return the `session.update` for these settings. claimed: the agent's code handles callers' turns."""
     offered = replace(settings, tools=(), input_format=AudioFormat.PCM_24K, output_format=AudioFormat.PCM_24K)
     session = {
         name: value

@@ -83,7 +83,7 @@ class ResponseQueue:
         self._answer_due, self._client_request, self._hang_up_reason = False, None, reason
 
     def next(self, connected: bool, tools_running: bool) -> list[Action]:
-        """Return the next request, now that neither side speaks. tools_running: the answer waits."""
+        """Return the next request, as neither side speaks. tools_running: the answer waits for them."""
         if self._speech and connected:
             requested = self.ask(self._speech.popleft())
             self._last_speech = self._requested

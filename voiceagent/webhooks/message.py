@@ -22,7 +22,7 @@ BEGAN, ENDED, STATUS = "call.began", "call.ended", "call.status"
 
 @dataclass(frozen=True, slots=True)
 class WebhookEvent:
-    """An event to post. event_id: of every retry, to drop duplicates. created_at: Unix seconds."""
+    """An event to post. event_id: the same at every retry, to drop duplicates. created_at: Unix seconds."""
 
     event_id: str
     kind: str

@@ -67,7 +67,7 @@ class Names:
         return count + min(of_numbers, self._most)
 
     def _found(self, text: Sequence[int], at: int) -> tuple[int, float]:
-        """Return the number of tokens of the name that begins there, and how many it counts as; else 0."""
+        """Return how many tokens the name there has, and how many it counts as; (0, 0.0) without one."""
         whole = 0, 0.0
         for end in range(at + 1, len(text) + 1):
             name = tuple(text[at:end])

@@ -28,7 +28,9 @@ else:
 
 
 class SelectiveDrafting(_Base):
-    """Mixin for vLLM's scheduler, before it in the MRO. wants_proposals: the last step should propose."""
+    """Mixin for vLLM's scheduler; must precede it in the MRO. wants_proposals: True if the last step should
+    propose.
+    """
 
     wants_proposals = True
 

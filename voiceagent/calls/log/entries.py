@@ -130,7 +130,7 @@ class CallEnded:
 
 @dataclass(frozen=True, slots=True)
 class CallLost:
-    """The call's process was lost, as another one writes, with the reason. clock_s: monotonic seconds."""
+    """The call's process was lost, with the reason; written by another one. clock_s: monotonic seconds."""
 
     reason: str
     clock_s: float

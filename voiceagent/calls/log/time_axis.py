@@ -63,7 +63,7 @@ class TimeAxis:
         return sample / self._rate_hz if self._rate_hz else 0.0
 
     def _by_clock(self, clock_s: float) -> float:
-        """Convert clock time by the last record before it with new audio, at most to the next position."""
+        """Convert clock time by the last record before it with new audio, at most to the next one's."""
         if not self._rate_hz:
             return max(0.0, clock_s - self._began_s)
         index = bisect_right(self._clocks_s, clock_s)

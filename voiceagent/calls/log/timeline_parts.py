@@ -17,7 +17,7 @@ _DECISION = {"RequireSilence": EndOfTurn}
 
 
 class TimelineParts:
-    """Turns, responses and tools of one call's timeline. texts: of the log. axis: of the recording."""
+    """Turns, responses and tools of one call's timeline. texts: of the log. axis: places in the recording."""
 
     def __init__(self, texts: ReadTexts, axis: TimeAxis) -> None:
         self._texts = texts
@@ -199,7 +199,9 @@ class TimelineParts:
         return str(self._texts.resolved(reference))
 
     def _heard_of(self, response: AgentResponse) -> str | None:
-        """Return the played text, None if unknown. Old logs without its end have "" for the last."""
+        """Return the played text, None if unknown. Old logs without playout data at the end have "" for the
+        last response.
+        """
         known = response.status != "hung_up" or self._open.gone
         return self._heard.get(response.item_id) if known else None
 

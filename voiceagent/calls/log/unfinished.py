@@ -1,4 +1,4 @@
-"""Responses in playout as a call's process was lost: their stages, without a report, from the log."""
+"""Responses in playout when a call's process was lost: their stages, from the log, as they have no report."""
 
 from __future__ import annotations
 

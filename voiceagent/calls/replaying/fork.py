@@ -155,7 +155,7 @@ class _Fork:
             self._interrupt(means)
 
     def _interrupt(self, started: ev.SpeechStarted) -> None:
-        """Plan interruption events from the duration of the voice, as the log has none without a turn."""
+        """Plan interruptions from the voice's duration: the log has none of a voice that was no turn."""
         generation, told_late_s = self._voice.generation, self._now().received_s - started.at_s
         for after_s, event in self._voice.interruptions(started):
             at_s = self._now_s + max(0.0, after_s - told_late_s)

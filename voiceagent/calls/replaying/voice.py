@@ -56,7 +56,7 @@ class LoggedPauses:
                     pause.required_s = command["decision"]["silence_s"] + more_s
 
     def at_least_s(self, paused_at_s: float, silence_s: float) -> float:
-        """Return the earliest clock time at which silence can have ended the turn that paused here."""
+        """Return the earliest clock time at which this silence can have ended the turn that paused here."""
         pause = self._pauses.get(paused_at_s)
         if pause is None:
             return -math.inf
@@ -95,7 +95,7 @@ class CallersVoice:
 
     @property
     def generation(self) -> int:
-        """Generation: changes when speech begins, pauses or resumes, and when a pause's end changes."""
+        """Number that changes when speech begins, pauses or resumes, and when a pause's end is moved."""
         return self._generation
 
     def apply(self, event: ev.Event, now_s: float) -> None:
@@ -117,7 +117,9 @@ class CallersVoice:
         self._generation += 1
 
     def translate(self, event: ev.Event, now_s: float) -> ev.Event | None:
-        """Translate an event to the current state: resumed speech may be a new turn, or the reverse."""
+        """Translate an event to the current state: resumed speech may be a new turn, or the reverse. Return
+        None to ignore it.
+        """
         spoken = isinstance(event, ev.SpeechPaused | ev.VoiceLouder | ev.InterruptionConfirmed)
         of_a_turn = isinstance(event, ev.InterruptionCandidate)  # also during a pause, if the voice is loud
         if (spoken and not self.speaking) or (of_a_turn and self._state == "silent"):

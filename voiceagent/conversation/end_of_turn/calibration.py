@@ -111,7 +111,7 @@ def _fit(odds: Floats, others: Floats, over: Bools) -> LlmEnd:
 
 
 def platt(odds: Floats, over: Bools) -> tuple[float, float]:
-    """Return scale and offset of log-odds, [n], of the maximum likelihood of labels [n], by Newton."""
+    """Return scale and offset of log-odds [n] that fit labels [n] best (likelihood, by Newton's method)."""
     counts = _label_weights(over)
     ends, pauses = int(over.sum()), int((~over).sum())
     # smoothed targets instead of 1 and 0, as in Lin, Lin and Weng

@@ -63,7 +63,9 @@ def dictation(
 
 
 def asks_for_number(agent: str, by_code: tuple[int, ...] | None, language: TurnEndLanguage | None) -> bool:
-    """Return True if the caller is to say a number, count or time of day. agent, by_code: see `dictation`."""
+    """Return True if the caller is to say a number without letters, a count or a time of day. agent, by_code:
+    see `dictation`.
+    """
     if by_code is not None or language is None:
         return bool(by_code)
     asked, open_words = last_sentence(agent), language.open_words

@@ -179,7 +179,7 @@ class PlayedText:
         return "" if self.false_end else self.text_until(played_s)
 
     def text_until(self, played_s: float) -> str:
-        """Return the text of the first `played_s` seconds of audio, even if it should not have started."""
+        """Return the text of the first `played_s` seconds, even of a response that should not have begun."""
         if math.isinf(played_s):
             return self.text
         left = max(0, round(played_s * self._rate_hz))

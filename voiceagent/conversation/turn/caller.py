@@ -265,7 +265,7 @@ class Caller:
         return commands
 
     def set_turn_model_result(self, turn: CallerTurn, event: ev.TurnJudged) -> None:
-        """Store the turn model's probability for the pause in progress; a late one not for the next."""
+        """Store the turn model's probability for the pause in progress, not for the next if it is late."""
         if isinstance(turn.phase, Paused):
             turn.phase = replace(turn.phase, probability=event.probability)
 

@@ -20,7 +20,7 @@ FIRST_CALLS_S = 36_000.0
 MEMORY_S = 3600.0
 """Time constant of the mean: after this time an observation counts 1/e."""
 LATE_S = 0.02
-"""Typical lag from which a worker counts as full, even with little CPU use: others occupy its core."""
+"""Typical lag from which a worker counts as full, even with little CPU use: other programs have its core."""
 
 
 class WorkerLoad(NamedTuple):

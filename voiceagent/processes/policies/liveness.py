@@ -40,7 +40,7 @@ class Supervision:
 
 
 class Heartbeat:
-    """Duration of the current heartbeat silence. full: by the last reply, it accepts no new work."""
+    """Duration of the current heartbeat silence. full: the last reply said: no new work for this process."""
 
     def __init__(self, supervision: Supervision) -> None:
         self._supervision = supervision

@@ -111,7 +111,7 @@ def hub_cache(environ: Mapping[str, str]) -> Path:
 
 
 def loaded_bytes(weights: Weights, dtype: str, quantization: str | None) -> int:
-    """Return the bytes of a checkpoint loaded in `dtype` ("auto": its own), 8 bits if it is "fp8"."""
+    """Return a checkpoint's bytes loaded in `dtype` ("auto": its own), with 8 bits if quantized to "fp8"."""
     stored = weights.bytes()
     config = weights.folder / "config.json" if weights.folder is not None else None
     if config is None or not config.is_file():

@@ -36,7 +36,7 @@ def live_routes(
     forks: Forks,
     hang_up: Callable[[CallAsked], Awaitable[bool]],
 ) -> list[BaseRoute]:
-    """Return the routes of the API, except recordings. hang_up: ends any process's session, or is False."""
+    """Return the routes of the API, except recordings. hang_up: ends a session anywhere, or returns False."""
 
     async def asked_for(request: Request) -> CallAsked:
         peer = address_of(request)

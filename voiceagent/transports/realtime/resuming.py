@@ -112,7 +112,7 @@ class ResumableWire(ReplaceableWire[str]):
 
 
 def wanted_resume_s(given: str | None) -> float:
-    """Return how long a call waits for its client after a lost connection, or 0. Raises RequestError."""
+    """Return how long a call waits for a lost client, 0 for not at all. Raises RequestError."""
     if given is None:
         return 0.0
     try:

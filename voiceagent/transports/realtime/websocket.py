@@ -76,7 +76,7 @@ class WebSocketClient:
 
 
 class RealtimeEndpoint:
-    """Endpoint of calls over WebSockets. limits: of each. sidebands: serves connections to running calls."""
+    """Endpoint of calls over WebSockets. limits: of each call. sidebands: connects to running calls."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ def asks_for_beta(websocket: WebSocket) -> bool:
 
 
 async def refuse_beta(websocket: WebSocket) -> None:
-    """Send an `error` event and close the connection, as OpenAI does: browsers show no refused handshakes"""
+    """Send an `error` event and close the connection, as OpenAI does: browsers show no refused handshake."""
     offered = websocket.scope["subprotocols"]
     await websocket.accept("realtime" if "realtime" in offered else None)
     message = (

@@ -168,7 +168,7 @@ class AsteriskConfig(ProviderConfig):
 
 
 def has_password(password: str, headers: Mapping[str, str]) -> bool:
-    """Return True if `Authorization` has this password (RFC 7617). headers: names in lower case."""
+    """Return True if `Authorization` has this password (RFC 7617), for any user. headers: in lower case."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     try:
         sent = b64decode(given.strip(), validate=True).partition(b":")[2]

@@ -94,7 +94,9 @@ class LineTools:
         return tuple(tools)
 
     async def transfer(self, destination: str = "", number: str = "", brief: str = "") -> None:
-        """Transfer to a destination or number. brief: see `Line`. Raise ToolFailed, TransferFailed."""
+        """Transfer to a configured destination or number. brief: see `Line`. Raise ToolFailed,
+        TransferFailed.
+        """
         if self._control is None or not self._control.transfers:
             raise ToolFailed("this line cannot transfer calls; the caller is still there")
         if not number and destination not in self._transfers:

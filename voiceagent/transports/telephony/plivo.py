@@ -109,7 +109,7 @@ class PlivoSerializer(JsonStream):
     messages: ClassVar[TypeAdapter[Any]] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
     def mark(self, name: str) -> str:
-        """Return a checkpoint. Plivo reports when the audio before it was played, not if cleared."""
+        """Return a checkpoint. Plivo reports when the audio before it was played, nothing if cleared."""
         return self._message(event="checkpoint", name=name)
 
     def clear(self) -> str:
@@ -185,7 +185,7 @@ def dial_xml(number: str) -> str:
 
 
 def conference_xml(room: str) -> str:
-    """Return the XML that moves a call into a conference, that either side ends, as plivo 4.63.0 does."""
+    """Return the XML that moves a call into a conference, over when a side leaves, as plivo 4.63.0 does."""
     return f'<Response><Conference endConferenceOnExit="true">{escape(room)}</Conference></Response>'
 
 

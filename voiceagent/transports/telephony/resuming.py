@@ -131,7 +131,7 @@ class PhoneStreams:
 
     @contextmanager
     def running(self, name: str, stream: PhoneStream) -> Iterator[None]:
-        """Let other streams of this name continue a call in the block. name: provider and its call id."""
+        """Let other streams of this name continue a call in the block. name: provider and call id there."""
         self._streams[name] = stream
         try:
             yield

@@ -26,7 +26,7 @@ class Network:
     called: tuple[IPv4Network | IPv6Network, ...] = ()
 
     def may_call(self, address: str, caller: str) -> bool:
-        """Return True if the server may send to a candidate's address. caller: their request's address."""
+        """Return True if the server may send to a candidate's address. caller: address that requested it."""
         try:
             called = ip_address(address)
         except ValueError:

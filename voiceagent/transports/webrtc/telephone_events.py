@@ -19,7 +19,9 @@ END_PACKETS = 3
 
 
 class EventFormat(NamedTuple):
-    """Telephone events as agreed. rate_hz: of durations; RTP timestamps are the audio's, as browsers'."""
+    """Telephone events as agreed. rate_hz: of their durations; their RTP timestamps are the audio's, as in
+    browsers.
+    """
 
     payload_type: int
     rate_hz: int
@@ -36,7 +38,7 @@ class EventPacket(NamedTuple):
 
 
 def event_packets(key: str, frame_ticks: int) -> Iterator[EventPacket]:
-    """Yield the packets of a key, all of its begin's RTP timestamp. frame_ticks: units per 20 ms."""
+    """Yield the packets of a key, all with the RTP time of its beginning. frame_ticks: units per 20 ms."""
     code = KEYS.index(key)
     for frame in range(1, EVENT_FRAMES + 1):
         is_last = frame == EVENT_FRAMES

@@ -25,7 +25,7 @@ Target = Literal["client", "responses"]
 
 @dataclass(slots=True)
 class Delegation:
-    """One delegation. call_ids: calls without a result. continued: after its last calls."""
+    """One delegation. call_ids: calls without a result. continued: requested after its last calls."""
 
     delegation_id: str
     call_ids: set[str] = field(default_factory=set)

@@ -45,7 +45,9 @@ class Attached(NamedTuple):
 
 @runtime_checkable
 class HasSidebands(Protocol):
-    """Client whose sidebands speak its protocol. open_sideband: attaches one; None before the call."""
+    """A call's client whose sidebands speak its protocol. open_sideband: attaches one; None before the call
+    has begun.
+    """
 
     sidebands: list[Outbox[str]]
     open_sideband: Callable[[], Attached] | None

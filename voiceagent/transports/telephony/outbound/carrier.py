@@ -44,7 +44,7 @@ class Dial:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A webhook as received. url: as the provider's. headers: names in lower case. now_s: Unix seconds."""
+    """A webhook as received. url: as the provider wrote it. headers: in lower case. now_s: Unix seconds."""
 
     url: str
     body: bytes

@@ -35,7 +35,7 @@ class Colleague:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, briefing: Briefing, on_machine: Callable[[AnsweredBy], None]) -> None:
-        """Begin to listen, and to brief. on_machine: called once the transfer has failed without a person."""
+        """Begin to listen, and to brief. on_machine: called without a person, once the transfer failed."""
         self._task = asyncio.create_task(self._run(briefing, on_machine), name="brief the colleague")
 
     async def _run(self, briefing: Briefing, on_machine: Callable[[AnsweredBy], None]) -> None:

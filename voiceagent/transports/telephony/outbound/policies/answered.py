@@ -17,7 +17,9 @@ this."): all words decide after the silence.
 """
 
 LONG_GREETING_S = 4.5
-"""Length from which a greeting without a known phrase or question is a recording: people wait sooner."""
+"""Length from which a greeting without a known phrase or a question is a recording: people say their name,
+and wait.
+"""
 LONG_QUESTION_S = 7.0
 """The same for a greeting that ends in a question, as of a receptionist."""
 SHORT_WORDS = 2
@@ -101,7 +103,7 @@ class Tone(Enum):
 
 
 def tone_of(tone: SteadyTone, *, spoken: bool) -> Tone:
-    """Return a tone's meaning. spoken: something was said before: a tone of 1100 Hz is a voicemail's beep."""
+    """Return a tone's meaning. spoken: something was said before; then 1100 Hz is a voicemail's beep."""
     hz, length_s = tone.frequency_hz, tone.length_s
     if CED_HZ[0] <= hz <= CED_HZ[1] and length_s >= CED_S:
         return Tone.FAX
