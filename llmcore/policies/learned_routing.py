@@ -39,7 +39,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class LearnedRouter:
-    """Logistic regression. weights: [BUCKETS], float32. threshold: probability that chooses the small model."""
+    """Logistic regression. weights: [BUCKETS], float32. threshold: least probability for the small model."""
 
     weights: NDArray[np.float32]
     bias: float
