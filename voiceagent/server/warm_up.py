@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
@@ -27,7 +28,7 @@ QUESTION = "Hello, what can you do for me?"
 TIMEOUT_S = 180.0
 """On two slow, busy cores a model of 1.5 B in 4 bits reads a prompt of 540 tokens in up to a minute."""
 SLOW_S = 1.0
-"""A turn that failed after less was refused; after more it ran into a time-out."""
+"""A response that failed after less was refused; after more it ran into a time-out."""
 PAUSE_S = 1.0
 """Pause before a turn is repeated."""
 
@@ -36,15 +37,25 @@ class WarmUpError(Exception):
     """The warm-up turn failed. The text says in which stage and why."""
 
 
-class _Caller:
-    """Client that waits for a transcript, then for audio, then for the turn's report."""
+class _TimedOut(WarmUpError):
+    """The LLM was too slow, and may be fast enough once it has loaded its model."""
 
-    def __init__(self) -> None:
+
+class _Caller:
+    """Client that waits for a transcript, then for audio, then for the turn's report.
+
+    asked_s: time of the request for a response. is_slow: the response failed long after it.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         loop = asyncio.get_running_loop()
         self.transcribed: asyncio.Future[None] = loop.create_future()
         self.audio_received: asyncio.Future[None] = loop.create_future()
         self.reported: asyncio.Future[TurnReport] = loop.create_future()
         self.failure = ""
+        self.asked_s = clock()
+        self.is_slow = False
 
     def notify(self, notification: notify.Notification) -> None:
         match notification:
@@ -55,6 +66,7 @@ class _Caller:
                 _resolve(self.transcribed)
             case notify.NotifyResponseEnded(status="failed", reason=reason):
                 self.failure = reason
+                self.is_slow = self._clock() - self.asked_s >= SLOW_S
             case _:
                 pass
 
@@ -79,21 +91,19 @@ async def warm_up(services: Services, timeout_s: float = TIMEOUT_S) -> dict[str,
     """Speak a question to the agent and wait for the beginning of its answer. Return the seconds of each
     stage.
 
-    timeout_s: timeout; until then a turn that fails after a time-out is repeated, as Ollama and others load a
-    model at the first request. Raises WarmUpError, SynthesizerError.
+    timeout_s: timeout; until then a turn whose response runs into a time-out is repeated, as Ollama and others
+    load a model at the first request. Raises WarmUpError, SynthesizerError.
     """
     began_s = services.measuring.clock()
     is_slow = False
     while True:
         left_s = timeout_s - (services.measuring.clock() - began_s)
-        turn_began_s = services.measuring.clock()
         try:
             # a task of its own: the log lines of the one that starts the server must not name this call
             return await asyncio.create_task(_warm_up_call(services, left_s), name="warm-up")
         except WarmUpError as error:
-            now_s = services.measuring.clock()
-            is_slow = is_slow or now_s - turn_began_s >= SLOW_S
-            if not is_slow or now_s - began_s + PAUSE_S >= timeout_s:
+            is_slow = is_slow or isinstance(error, _TimedOut)
+            if not is_slow or services.measuring.clock() - began_s + PAUSE_S >= timeout_s:
                 raise
             log.warning("warm_up_repeated", reason=str(error))
             await asyncio.sleep(PAUSE_S)
@@ -107,7 +117,7 @@ async def _warm_up_call(services: Services, timeout_s: float) -> dict[str, float
     speaking = replace(services.speaking, filler=None)
     services = replace(services, measuring=measuring, speaking=speaking)
     manual = replace(services.settings, turn_detection=None, latency_events=True, output_modality="audio")
-    caller = _Caller()
+    caller = _Caller(services.measuring.clock)
     session = Session("warm-up", services, manual, caller)
     turn = asyncio.create_task(_run_turn(session, caller, services))
     ended = asyncio.create_task(session.ended())
@@ -122,7 +132,8 @@ async def _warm_up_call(services: Services, timeout_s: float) -> dict[str, float
         await session.close("warmed up")
         await asyncio.gather(turn, ended, return_exceptions=True)
     if caller.failure:
-        raise WarmUpError(f"the warm-up turn failed: {caller.failure}")
+        kind = _TimedOut if caller.is_slow else WarmUpError
+        raise kind(f"the warm-up turn failed: {caller.failure}")
     log.info("warm_up", **{f"{stage}_ms": round(seconds * 1000, 1) for stage, seconds in latency.items()})
     return latency
 
@@ -142,6 +153,7 @@ async def _run_turn(session: Session, caller: _Caller, services: Services) -> di
     session.hear(await _question_audio(services.speaking.synthesizer, session.settings.input_format.rate_hz))
     committed_s = services.measuring.clock()
     session.handle(ev.InputCommitted(0.0))
+    caller.asked_s = services.measuring.clock()
     session.handle(ev.ResponseRequested(messages=(Message("user", QUESTION),)))
     await caller.transcribed
     recognition_s = services.measuring.clock() - committed_s

@@ -139,6 +139,29 @@ async def test_the_warm_up_is_repeated_after_a_time_out_and_not_after_a_refusal(
         assert len(requests) == asked
 
 
+async def test_a_refusal_is_final_however_long_the_question_took_to_speak(config, monkeypatch):
+    monkeypatch.setattr("voiceagent.server.warm_up.SLOW_S", 0.5)
+    async with started(config, build_engines(config), Metrics()) as (services, _):
+        speak = services.speaking.synthesizer.speak
+        requests = []
+
+        async def slowly(text: str, *settings: Any) -> AsyncGenerator[Speech, None]:
+            await asyncio.sleep(0.6)
+            async for speech in speak(text, *settings):
+                yield speech
+
+        async def generate(request: Request) -> AsyncGenerator[Delta, None]:
+            requests.append(request)
+            raise LlmError("no such model")
+            yield
+
+        monkeypatch.setattr(services.speaking.synthesizer, "speak", slowly)
+        monkeypatch.setattr(services.answering.llm, "generate", generate)
+        with pytest.raises(WarmUpError, match="no such model"):
+            await warm_up(services)
+        assert len(requests) == 1
+
+
 async def test_the_warm_up_runs_no_tool_of_an_mcp_server(config, monkeypatch):
     asked, called = [], []
 
