@@ -289,11 +289,11 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
                 yield each
 
     async def _event_after_end(self, events: AsyncIterator[Any]) -> Any:
-        """Return the next event of a reply that is whole; None if there is none in time."""
+        """Return the next event of a whole reply; None if none comes in time, or the connection breaks."""
         try:
             async with PauseTolerantTimeout(_COUNTS_S):
                 return await self.run_attempt(PauseTolerantTimeout(), anext(events, None))
-        except TimeoutError:
+        except (TimeoutError, AttemptFailed):
             return None
 
     async def _reach(self, limit_s: float) -> None:

@@ -77,12 +77,12 @@ def refused(status: int, **error: Any) -> Answer:
     return lambda _: JSONResponse({"error": {"message": "refused", **error}}, status)
 
 
-def broken(*pieces: str) -> Answer:
-    """Return an answer whose connection breaks after these pieces."""
+def broken(*pieces: str, finish: str | None = None) -> Answer:
+    """Return an answer whose connection breaks after these pieces, the last one with a finish word."""
 
     async def lines() -> AsyncIterator[str]:
-        for piece in pieces:
-            yield event(chunk({"content": piece}))
+        for at, piece in enumerate(pieces, 1):
+            yield event(chunk({"content": piece}, finish if at == len(pieces) else None))
         raise ConnectionResetError("pulled the plug")
 
     return lambda _: StreamingResponse(lines(), media_type="text/event-stream")

@@ -91,8 +91,8 @@ async def warm_up(services: Services, timeout_s: float = TIMEOUT_S) -> dict[str,
     """Speak a question to the agent and wait for the beginning of its answer. Return the seconds of each
     stage.
 
-    timeout_s: timeout; until then a turn whose response runs into a time-out is repeated, as Ollama and others
-    load a model at the first request. Raises WarmUpError, SynthesizerError.
+    timeout_s: timeout; until then a turn whose response runs into a time-out is repeated, as Ollama and
+    others load a model at the first request. Raises WarmUpError, SynthesizerError.
     """
     began_s = services.measuring.clock()
     is_slow = False

@@ -143,6 +143,14 @@ async def test_a_reply_is_whole_at_its_finish_word_though_the_connection_stays_o
     await engine.close()
 
 
+async def test_a_reply_is_whole_at_its_finish_word_though_the_connection_breaks_then(
+    llm: OpenAILlm, server: QuirkyServer
+) -> None:
+    server.answers = [broken("Your ", BOOKED, finish="stop")]
+    deltas = await read(llm)
+    assert (said(deltas), deltas[-1].finish_reason) == (f"Your {BOOKED}", "stop")
+
+
 # ---- failures and their kinds
 
 
