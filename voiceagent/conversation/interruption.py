@@ -216,7 +216,7 @@ def _is_answer(turn: CallerTurn, response: Response | None) -> bool:
     agent says too may be its echo: "right" over "is that right?".
     """
     words = words_of(turn.text)
-    if response is None or turn.overlap is None or not turn.settled:
+    if response is None or turn.overlap is None or not turn.settled or not _has_time_for(turn, words):
         return False
     played = response.played
     if turn.overlap.response is not played or played.awaits_audio or set(words_of(played.text)) >= set(words):

@@ -309,14 +309,17 @@ def _asked(answers: tuple[str, ...] = ("yes", "uh huh", "right")) -> tuple[CallW
     return world, world.make("I have T, O, M.", "Is that right?", seconds=1.5)
 
 
-def _over(world: CallWorld, response_id: str, words: str, played_s: float) -> list[do.Command]:
+def _over(
+    world: CallWorld, response_id: str, words: str, played_s: float, voiced_s: float = 0.4
+) -> list[do.Command]:
     """The caller says something from this position of a response on."""
     item_id = world.begin_speaking(10.0)
     commands = world.feed(ev.SpokeOverAgent(response_id, played_s)) + world.feed(
         ev.InterruptionCandidate(10.2)
     )
     world.played_s = played_s + 0.2
-    return commands + world.pause(item_id, words, 10.4) + world.feed(ev.TurnEnded(10.4))
+    ended_s = 10.0 + voiced_s
+    return commands + world.pause(item_id, words, ended_s) + world.feed(ev.TurnEnded(ended_s))
 
 
 @pytest.mark.parametrize("words", ["Yes.", "Uh huh.", "Yes, right."])
@@ -335,6 +338,12 @@ def test_a_backchannel_before_them_and_what_may_be_an_echo_of_them_answer_nothin
 ):
     world, response_id = _asked()
     commands = _over(world, response_id, words, played_s)
+    assert not of(do.StopPlayout, commands) and not of(do.TurnConcluded, commands)
+
+
+def test_more_words_than_the_voice_had_time_for_answer_nothing():
+    world, response_id = _asked()
+    commands = _over(world, response_id, "Yes, yes, yes.", 2.0, voiced_s=0.25)
     assert not of(do.StopPlayout, commands) and not of(do.TurnConcluded, commands)
 
 
