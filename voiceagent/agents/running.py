@@ -324,6 +324,8 @@ def _runner(
             if words:
                 agent.call.post_result(words)
         except ExceptionGroup as group:  # of a TaskGroup
+            if group.split(ToolFailed)[1] is not None:
+                raise
             raise _failure_of(group) from group
         except SystemExit as error:  # raised by a tool, it would end the server
             raise RuntimeError(f"{tool.spec.name} would have ended the program") from error
@@ -334,14 +336,12 @@ def _runner(
     return run
 
 
-def _failure_of(group: ExceptionGroup[Exception]) -> Exception:
-    """Return what failed in a tool's concurrent tasks: their words for the model, or the whole group."""
-    if group.split(ToolFailed)[1] is not None:
-        return group
-    words: list[str] = []
-    for error in group.exceptions:
-        words.append(str(_failure_of(error) if isinstance(error, ExceptionGroup) else error))
-    return ToolFailed("; ".join(words))
+def _failure_of(group: ExceptionGroup[Exception]) -> ToolFailed:
+    """Return the failures of a tool's concurrent tasks as one, with the words of all for the model."""
+    failures = (
+        _failure_of(error) if isinstance(error, ExceptionGroup) else error for error in group.exceptions
+    )
+    return ToolFailed("; ".join(words for words in map(str, failures) if words))
 
 
 def _result_text(result: Any) -> str:

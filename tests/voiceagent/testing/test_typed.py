@@ -508,6 +508,7 @@ async def _yields() -> AsyncIterator[str]:
         (_waits, "a table for two"),
         (_yields, "the tool failed; what it was to do may not be done"),
         (lambda: _together(_fail("no table"), _fail("no chair")), "no table; no chair"),
+        (lambda: _together(_fail("no table"), _fail("")), "no table"),
         (lambda: _fail(""), "the tool failed; what it was to do may not be done"),
     ],
 )
