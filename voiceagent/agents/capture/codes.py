@@ -19,6 +19,87 @@ _SAME = 3
 """First characters by which a code that is too long with the part before it is that part, said again; and
 letters of a group that may be written as a word.
 """
+_SMALL_WORDS = frozenset(
+    [
+        "ah",
+        "all",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "but",
+        "by",
+        "can",
+        "did",
+        "do",
+        "eh",
+        "er",
+        "for",
+        "get",
+        "go",
+        "got",
+        "had",
+        "has",
+        "he",
+        "her",
+        "hey",
+        "him",
+        "his",
+        "hm",
+        "how",
+        "id",
+        "if",
+        "in",
+        "is",
+        "it",
+        "its",
+        "let",
+        "me",
+        "mm",
+        "my",
+        "new",
+        "no",
+        "nor",
+        "not",
+        "now",
+        "of",
+        "off",
+        "oh",
+        "ok",
+        "on",
+        "or",
+        "our",
+        "out",
+        "pin",
+        "put",
+        "say",
+        "see",
+        "she",
+        "sir",
+        "so",
+        "the",
+        "to",
+        "too",
+        "try",
+        "uh",
+        "um",
+        "up",
+        "us",
+        "was",
+        "way",
+        "we",
+        "who",
+        "why",
+        "yep",
+        "yes",
+        "yet",
+        "you",
+    ]
+)
+"""English words that short, which are said before a code and are no group of it."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +120,8 @@ class Code(Task[str]):
         spelled = "".join(one.text for one in symbols if one.kind in ("letter", "digits")).upper()
         whole = "".join(one.text for one in symbols if one.kind in ("letter", "digits", "word")).upper()
         words = [one.text for one in symbols if one.kind == "word"]
-        if spelled and len(whole) in self.lengths and all(len(word) <= _SAME for word in words):
+        is_group = [len(word) <= _SAME and word.lower() not in _SMALL_WORDS for word in words]
+        if spelled and now.language == "en" and len(whole) in self.lengths and all(is_group):
             spelled = whole  # "Ec 4v, 5bj"
         elif len(words) > len(spelled) // 2:
             spelled = ""

@@ -350,6 +350,15 @@ def test_a_code_is_spelled_by_words_among_digits_and_may_begin_anew() -> None:
     assert Code("", lengths=(7,)).hear("It is 4v, 5bj.", "", NOW).draft == "4V5BJ"
 
 
+@pytest.mark.parametrize(
+    ("text", "now"),
+    [("and A B 1 2", NOW), ("The AB12", NOW), ("und A B 1 2", GERMAN), ("con A B 1 2", SPANISH)],
+)
+def test_a_small_word_beside_a_group_is_no_part_of_a_code(text: str, now: Circumstances):
+    assert Code("", lengths=(7,)).hear(text, "", now).draft == "AB12"
+    assert Code("", lengths=(7,)).hear(text, "BX7", now).value == "BX7AB12"
+
+
 def test_a_code_of_known_length_comes_in_groups_and_is_corrected() -> None:
     task = Code("", lengths=(6,))
     first = task.hear("B X", "", NOW)
