@@ -10,6 +10,7 @@ from audio.recognizers import Spelling
 from voiceagent.agents.capture.corrections import correct_text, spell_out
 from voiceagent.agents.capture.symbols import symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
+from voiceagent.text_normalization.languages import word_set
 
 _GROUP = re.compile(r"\b(?:(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z\d]+|[A-Z]{2,3})\b")
 """Letters and digits that a recognizer has written as one: "LS1", "BX"."""
@@ -19,85 +20,10 @@ _SAME = 3
 """First characters by which a code that is too long with the part before it is that part, said again; and
 letters of a group that may be written as a word.
 """
-_SMALL_WORDS = frozenset(
-    [
-        "ah",
-        "all",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "can",
-        "did",
-        "do",
-        "eh",
-        "er",
-        "for",
-        "get",
-        "go",
-        "got",
-        "had",
-        "has",
-        "he",
-        "her",
-        "hey",
-        "him",
-        "his",
-        "hm",
-        "how",
-        "id",
-        "if",
-        "in",
-        "is",
-        "it",
-        "its",
-        "let",
-        "me",
-        "mm",
-        "my",
-        "new",
-        "no",
-        "nor",
-        "not",
-        "now",
-        "of",
-        "off",
-        "oh",
-        "ok",
-        "on",
-        "or",
-        "our",
-        "out",
-        "pin",
-        "put",
-        "say",
-        "see",
-        "she",
-        "sir",
-        "so",
-        "the",
-        "to",
-        "too",
-        "try",
-        "uh",
-        "um",
-        "up",
-        "us",
-        "was",
-        "way",
-        "we",
-        "who",
-        "why",
-        "yep",
-        "yes",
-        "yet",
-        "you",
-    ]
+_SMALL_WORDS = word_set(
+    "ah all an and any are as at be but by can did do eh er for get go got had has he her hey him his hm how id "
+    "if in is it its let me mm my new no nor not now of off oh ok on or our out pin put say see she sir so the to "
+    "too try uh um up us was way we who why yep yes yet you"
 )
 """English words that short, which are said before a code and are no group of it."""
 
