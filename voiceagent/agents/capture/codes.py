@@ -21,9 +21,9 @@ _SAME = 3
 letters of a group that may be written as a word.
 """
 _SMALL_WORDS = word_set(
-    "ah all an and any are as at be but by can did do eh er for get go got had has he her hey him his hm how id "
-    "if in is it its let me mm my new no nor not now of off oh ok on or our out pin put say see she sir so the to "
-    "too try uh um up us was way we who why yep yes yet you"
+    "ah all an and any are as at be but by can did do eh er for get go got had has he her hey him his hm "
+    "how id if in is it its let me mm my new no nor not now of off oh ok on or our out pin put say see "
+    "she sir so the to too try uh um up us was way we who why yep yes yet you"
 )
 """English words that short, which are said before a code and are no group of it."""
 
