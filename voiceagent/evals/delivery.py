@@ -18,7 +18,6 @@ from audio.resample import resample
 from audio.surroundings import gain, over_telephone, random_noise, samples_of, stretched
 from voiceagent.bench.caller import FRAME_S
 from voiceagent.bench.webrtc_connection import PERFECT, Line
-from voiceagent.bench.webrtc_connection import Line as PacketLine
 from voiceagent.bench.wires import WebRtcWire, frames_of
 from voiceagent.evals.scenario import PAUSE, LineConfig, Persona
 from voiceagent.transports.local_call import FORMAT
@@ -142,7 +141,7 @@ class Delivery:
             return over_telephone(sound.astype(np.float64), RATE_HZ, *_TELEPHONE_HZ)
         if self._line.kind == "loss":
             padded = np.concatenate([sound, _silence(0.1)])
-            return over_line(padded, PacketLine(self._line.loss, 0.0), f"{text} {self._gain}")[: len(sound)]
+            return over_line(padded, Line(self._line.loss, 0.0), f"{text} {self._gain}")[: len(sound)]
         return sound
 
 
