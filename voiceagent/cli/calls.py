@@ -91,7 +91,7 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
     for turn in turns:
         stages = ", ".join(f"{stage.name} {stage.duration_us / 1000:.0f}" for stage in turn.stages)
         waited = f"{turn.waited_us / 1000:.0f} ms" if turn.waited_us else ""
-        answer = _response(turn)
+        answer = _response(turn, struck=console.is_terminal)
         if wordless and not turn.written and turn.outcome == "completed":
             answer = terminal_text(wordless.popleft())
         outcome = f"{turn.outcome} by {turn.interrupted_by}" if turn.interrupted_by else turn.outcome
@@ -297,9 +297,14 @@ def terminal_text(text: str) -> Text:
     return Text(printable(text))
 
 
-def _response(turn: Turn) -> Text:
-    """Return the response, the part that was not heard struck through."""
+def _response(turn: Turn, struck: bool) -> Text:
+    """Return the response, the part that was not heard struck through; between brackets where the output
+    has no styles.
+    """
     heard = turn.heard if turn.written.startswith(turn.heard) else ""
-    shown = terminal_text(heard)
-    shown.append(printable(turn.written[len(heard) :]), style="strike")
+    shown, unheard = terminal_text(heard), printable(turn.written[len(heard) :])
+    if struck or not unheard.strip():
+        shown.append(unheard, style="strike")
+    else:
+        shown.append(f"{' ' if heard else ''}[not heard: {unheard.strip()}]")
     return shown

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from voiceagent.conversation.causes import InterruptedBy, TurnEndCode
@@ -121,6 +121,9 @@ class TurnCounts:
     prompt_tokens_after_turn: int = field(default=0, metadata={"formerly": "prefilled_tokens"})
     thought_tokens: int = 0
 
+    def __add__(self, more: TurnCounts) -> TurnCounts:
+        return TurnCounts(*(getattr(self, one.name) + getattr(more, one.name) for one in fields(self)))
+
 
 @dataclass(frozen=True, slots=True)
 class TurnReport:
@@ -158,6 +161,11 @@ class TurnReport:
         answers no speech, or has no audio: its text, or a later response, is what they wait for.
         """
         return wait_us([(stage.name, stage.duration_us) for stage in self.stages])
+
+    @property
+    def audible(self) -> bool:
+        """True if audio of the response was sent."""
+        return bool(self.stages) and self.stages[-1].name in _AUDIBLE
 
     @property
     def total_us(self) -> int:

@@ -15,6 +15,8 @@ RESPONSE_IN_PROGRESS = "conversation_already_has_active_response"
 """OpenAI's error code for a second response."""
 ITEM_EXISTS = "item_create_duplicate_item_id"
 """OpenAI's error code for an id that exists already."""
+UNKNOWN_CALL = "invalid_tool_call_id"
+"""OpenAI's error code for the output of a function call that is not in the conversation."""
 ResponseStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 
 

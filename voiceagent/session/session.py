@@ -12,8 +12,9 @@ from audio.pcm import Samples
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import MessageItem, ToolOutputItem
+from voiceagent.conversation.history import MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.mcp import McpServer
@@ -138,9 +139,25 @@ class Session(BaseCall):
         """Handle a client's request. Raises InputOverflow for an item with too much audio."""
         if isinstance(request, ev.InputCommitted):
             request = replace(request, buffered_s=self._listener.buffered_s)
-        if isinstance(request, ev.ItemCreated) and len(request.sound):
-            self._listener.admit_item(request.sound)
+        if isinstance(request, ev.ItemCreated):
+            if isinstance(request.item, ToolOutputItem) and not self._has_call(request.item.call_id):
+                self._refuse_output(request.item.call_id, request.client_event_id)
+                return
+            if len(request.sound):
+                self._listener.admit_item(request.sound)
         self.post(request)
+
+    def _has_call(self, call_id: str) -> bool:
+        return any(isinstance(item, ToolCallItem) and item.call.call_id == call_id for item in self.items)
+
+    def _refuse_output(self, call_id: str, client_event_id: str | None) -> None:
+        """Refuse an output, which would reach the model as the result of nothing. The conversation is not
+        asked: it took such outputs once, and must in a replay.
+        """
+        if not self._closed:
+            message = f"there is no function call {call_id!r} in the conversation"
+            error = notify.NotifyError(notify.UNKNOWN_CALL, message, "item.call_id", client_event_id)
+            self._executor.execute(error)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """Record how many seconds of the response the client has played."""

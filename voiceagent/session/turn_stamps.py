@@ -39,8 +39,7 @@ class _Turn:
     end_code: TurnEndCode = ""
 
     def count(self, **more: int) -> None:
-        added = {name: getattr(self.counts, name) + number for name, number in more.items()}
-        self.counts = replace(self.counts, **added)
+        self.counts += TurnCounts(**more)
 
 
 @dataclass(slots=True)

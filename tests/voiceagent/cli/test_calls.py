@@ -105,6 +105,26 @@ def test_a_call_is_shown(config: Path, capsys):
     assert json.loads(capsys.readouterr().out)["turns"] == []
 
 
+def test_what_the_caller_did_not_hear_is_marked_where_nothing_can_be_struck_through(
+    config: Path, capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "200")
+    world = CallWorld(played_s=0.4)
+    world.say("is there a pool")
+    world.make("Yes, there is.")
+    world.begin_speaking(5.0)
+    world.feed(ev.InterruptionConfirmed(6.0))
+    kept = keep_calls(config.parent / "kept")
+    writing = kept.keep("call_1", world.settings, POLICY, 16_000)
+    for step in world.steps:
+        writing.on_event(call_events.EventHandled(step.event, 1.0, step.ids, step.commands))
+    writing.on_event(call_events.ResponseDone(TurnReport("item_1", "interrupted", (), (), TurnCounts())))
+    writing.on_event(call_events.CallEnded("the caller hung up", world.conversation.history.items))
+    kept.close()
+    assert run(config, "calls", "show", "call_1") == 0
+    assert "Yes, [not heard: there is.]" in capsys.readouterr().out
+
+
 def test_what_was_typed_what_tools_did_and_what_failed_is_shown(config: Path, capsys, monkeypatch):
     world = CallWorld(settings=call_settings(agent_tools=(AgentTool(Tool("book", "")),)))
     world.feed(ev.CallStarted())

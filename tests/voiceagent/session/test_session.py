@@ -18,13 +18,13 @@ from audio.pcm import AudioFormat, Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
 from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
-from llmcore.engine import Delta, LlmError, Request, Usage
+from llmcore.engine import Delta, LlmError, Request, ToolCall, Usage
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
-from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.history import MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import InputOverflow
 from voiceagent.session.services import Services
@@ -573,3 +573,20 @@ async def test_a_text_call_is_shown_not_spoken(call):
         == "Hello there, my friend. Goodbye now."
     )
     assert not one.client.frames
+
+
+async def test_output_of_an_unknown_function_call_is_refused(call):
+    one = await call(settings=MANUAL)
+    one.session.handle(ev.ItemCreated(ToolOutputItem("output", "nobodys", "42"), client_event_id="event_1"))
+    (error,) = one.client.of(notify.NotifyError)
+    assert (error.code, error.param) == ("invalid_tool_call_id", "item.call_id")
+    assert error.client_event_id == "event_1"
+    assert "nobodys" in error.message
+    assert not one.session.items
+
+
+async def test_output_of_a_function_call_that_the_client_added_is_taken(call):
+    one = await call(settings=MANUAL)
+    one.session.handle(ev.ItemCreated(ToolCallItem("call", ToolCall("theirs", "weather", "{}"))))
+    one.session.handle(ev.ItemCreated(ToolOutputItem("output", "theirs", "sunny")))
+    assert [item.item_id for item in one.session.items] == ["call", "output"]

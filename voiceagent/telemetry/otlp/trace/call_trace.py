@@ -8,7 +8,8 @@
 
 A turn lasts from the caller's first voiced sample to the end of its response; a response to a tool's result
 belongs to the turn in which the tool was called. The times are the stamps of the latency ledger
-(`TurnReport.moments_us`), so that a trace and the waterfall of a turn agree.
+(`TurnReport.moments_us`), so that a trace and the waterfall of a turn agree. A turn's stages are those of its
+first response with audio, which the caller waited for; its costs are those of all its responses.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.call_events import CallEnded, CallEvent, EventHandled, ResponseDone
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.telemetry.otlp.trace.attributes import CONTENT, EngineNames, turn_attributes
+from voiceagent.telemetry.otlp.trace.attributes import CONTENT, EngineNames
 from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans, Span
 from voiceagent.telemetry.otlp.trace.turn_spans import (
     Moments,
@@ -78,10 +79,7 @@ class CallTrace:
             return
         moments, turn = dict(report.moments_us), response.turn
         turn.settled_us = moments.get("transcript_final", turn.settled_us)
-        if not turn.reported:
-            turn.attributes |= turn_attributes(report)
-            turn.reported = True
-        turn.attributes["voiceagent.turn.outcome"] = report.outcome
+        turn.add_report(report)
         self._end_response(report.response_id, moments)
 
     def _ended(self, reason: str, end_code: str, now_s: float) -> None:

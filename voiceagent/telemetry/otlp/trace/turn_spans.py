@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from llmcore.engine import Generation, ToolCall, Usage
-from voiceagent.conversation.latency import Moment
+from voiceagent.conversation.latency import Moment, TurnReport
 from voiceagent.telemetry.otlp.trace.attributes import (
     CONTENT,
     EngineNames,
     chat_attributes,
     operation_attributes,
     tool_attributes,
+    turn_attributes,
 )
 from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans
 
@@ -77,8 +78,8 @@ class ToolSpans:
 class TracedTurn:
     """A turn; times in microseconds of the clock.
 
-    spoken: it began with the caller's voice. committed: it is an item of the conversation. reported:
-    `attributes` has its stages.
+    spoken: it began with the caller's voice. committed: it is an item of the conversation. report: of the
+    response whose stages `attributes` has.
     """
 
     key: str
@@ -90,8 +91,17 @@ class TracedTurn:
     called_tools: bool = False
     settled_us: int | None = field(default=None, init=False)
     failure: str = field(default="", init=False)
-    reported: bool = field(default=False, init=False)
+    report: TurnReport | None = field(default=None, init=False)
     attributes: Attributes = field(default_factory=dict, init=False)
+
+    def add_report(self, report: TurnReport) -> None:
+        """Add a response of the turn. The first with audio gives the stages: the caller waited for that."""
+        outcome, counts, shown = report.outcome, report.counts, report
+        if self.report is not None:
+            counts += self.report.counts
+            shown = self.report if self.report.audible else report
+        self.report = replace(shown, outcome=outcome, counts=counts)
+        self.attributes |= turn_attributes(self.report)
 
     @property
     def span(self) -> str:

@@ -171,6 +171,40 @@ def test_a_clients_tool_and_its_result_belong_to_the_turn():
     assert tool.attributes["voiceagent.tool.outcome"] == "done"
 
 
+def test_a_turn_with_a_tool_has_the_wait_for_the_response_about_its_result():
+    world = CallWorld()
+    world.say("what is the weather")
+    response_id = world.response_id()
+    world.feed(ev.ToolCallsReady(response_id, (ToolCall("call_a", "weather", "{}"),)))
+    world.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage(10, 0, 5)))
+    world.play_out(response_id)
+    world.feed(ev.ItemCreated(ToolOutputItem("item_o", "call_a", "sunny")))
+    world.feed(ev.ResponseRequested())
+    world.play_out(world.make("It is sunny."))
+    traced = TracedWorld(world)
+    (turn,), (silent, answer) = traced.of("turn"), traced.reports
+    assert silent.wait_us is None
+    assert turn.attributes["voiceagent.turn.wait_s"] == answer.total_s > 0
+    for stage in answer.stages:
+        assert turn.attributes[f"voiceagent.stage.{stage.name}_s"] == stage.duration_s
+    assert turn.attributes["voiceagent.prompt.tokens"] == 20
+
+
+def test_a_turn_with_a_tool_has_the_wait_for_what_was_said_before_the_tool():
+    world = CallWorld()
+    world.say("what is the weather")
+    response_id = world.response_id()
+    world.feed(ev.ToolCallsReady(response_id, (ToolCall("call_a", "weather", "{}"),)))
+    world.play_out(world.make("One moment."))
+    world.feed(ev.ItemCreated(ToolOutputItem("item_o", "call_a", "sunny")))
+    world.feed(ev.ResponseRequested())
+    world.play_out(world.make("It is sunny."))
+    traced = TracedWorld(world)
+    (turn,), (said, _) = traced.of("turn"), traced.reports
+    assert turn.attributes["voiceagent.turn.wait_s"] == said.total_s
+    assert "voiceagent.stage.tools_s" not in turn.attributes
+
+
 def test_an_agents_own_tool_that_fails_is_an_error():
     world = CallWorld(settings=call_settings(agent_tools=(AgentTool(Tool("order", "Orders.")),)))
     world.say("two tuna please")
@@ -262,3 +296,15 @@ def test_whatever_happens_the_spans_are_one_tree(call, script):
     assert len(traced.of("chat")) == len(asked)
     assert root.attributes["voiceagent.call.turns"] == len(turns)
     assert len(of(notify.NotifyResponseEnded, world.commands)) == len(traced.reports)
+
+
+@settings(max_examples=200)
+@given(CALLS, SCRIPTS)
+def test_no_cost_of_a_response_is_reported_twice(call, script):
+    world = run(call, script)
+    counts = [report.counts for report in TracedWorld(world).reports]
+    ended = of(notify.NotifyResponseEnded, world.commands)
+    preemptive = [start for start in of(do.StartResponse, world.commands) if start.preemptive]
+    assert sum(one.prompt_tokens for one in counts) == sum(end.usage.prompt_tokens for end in ended)
+    assert sum(one.preemptive_hits for one in counts) <= len(of(do.ReleaseResponse, world.commands))
+    assert sum(one.preemptive_attempts for one in counts) <= len(preemptive)
