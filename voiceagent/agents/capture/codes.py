@@ -10,6 +10,7 @@ from audio.recognizers import Spelling
 from voiceagent.agents.capture.corrections import correct_text, spell_out
 from voiceagent.agents.capture.symbols import symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
+from voiceagent.text_normalization.languages import word_set
 
 _GROUP = re.compile(r"\b(?:(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z\d]+|[A-Z]{2,3})\b")
 """Letters and digits that a recognizer has written as one: "LS1", "BX"."""
@@ -19,6 +20,13 @@ _SAME = 3
 """First characters by which a code that is too long with the part before it is that part, said again; and
 letters of a group that may be written as a word.
 """
+_SHORT_WORDS = word_set(
+    "a all am an and are as at be bit but by can code did do for from get go got had has have he her hi his "
+    "i id if in is it its let man me my no nor not now of off oh ok on one or our out say see she so the "
+    "then to too two uh um up us was way we who why yes yet you und ist die der das den es ein ja nein so mit el "
+    "la los las un una y sí con por"
+)
+"""Words as short that are none of its letters: "and 1 2 3"."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,8 @@ class Code(Task[str]):
         spelled = "".join(one.text for one in symbols if one.kind in ("letter", "digits")).upper()
         whole = "".join(one.text for one in symbols if one.kind in ("letter", "digits", "word")).upper()
         words = [one.text for one in symbols if one.kind == "word"]
-        if spelled and len(whole) in self.lengths and all(len(word) <= _SAME for word in words):
+        misread = all(len(word) <= _SAME and word not in _SHORT_WORDS for word in words)
+        if spelled and misread and len(whole) in self.lengths:
             spelled = whole  # "Ec 4v, 5bj"
         elif len(words) > len(spelled) // 2:
             spelled = ""
