@@ -23,8 +23,8 @@ letters of a group that may be written as a word.
 _SHORT_WORDS = word_set(
     "a all am an and are as at be bit but by can code did do for from get go got had has have he her hi his "
     "i id if in is it its let man me my no nor not now of off oh ok on one or our out say see she so the "
-    "then to too two uh um up us was way we who why yes yet you und ist die der das den es ein ja nein so mit el "
-    "la los las un una y sí con por"
+    "then to too two uh um up us was way we who why yes yet you und ist die der das den es ein ja nein so "
+    "mit el la los las un una y sí con por"
 )
 """Words as short that are none of its letters: "and 1 2 3"."""
 

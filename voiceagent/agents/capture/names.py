@@ -99,7 +99,7 @@ def _labelled_parts(text: str, now: Circumstances) -> tuple[str, list[tuple[int,
     if not labels:
         return text, []
     ends = [label.end() for label in labels]
-    texts = [text[begin:end.start()] for begin, end in zip([0, *ends], labels, strict=False)]
+    texts = [text[begin : end.start()] for begin, end in zip([0, *ends], labels, strict=False)]
     rest, last = texts[0], text[ends[-1] :]
     if re.search(r"\w", last) or not re.search(r"\w", rest):
         texts = [*texts[1:], last]

@@ -342,6 +342,14 @@ def test_a_code_has_letters_and_digits(text: str, code: str | None) -> None:
     assert Code("").hear(text, "", NOW).value == code
 
 
+@pytest.mark.parametrize("domain", ["acme.com", "ace.com", "home.com", "drive.com", "skylab.com"])
+def test_a_domain_that_has_a_short_providers_name_in_it_is_its_own(domain: str) -> None:
+    task = Email("")
+    assert task.hear(f"bob at {domain}", "", NOW).value == f"bob@{domain}"
+    assert task.correct("bob@acne.com", f"at {domain}", NOW) == f"bob@{domain}"
+    assert task.hear("bob at jmx dot de", "", NOW).value == "bob@gmx.de"
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [
