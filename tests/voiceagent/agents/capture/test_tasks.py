@@ -342,6 +342,11 @@ def test_a_code_has_letters_and_digits(text: str, code: str | None) -> None:
     assert Code("").hear(text, "", NOW).value == code
 
 
+def test_a_dot_joined_to_a_name_is_one_only_behind_another_part() -> None:
+    assert Email("").hear("anna Dotberg at gmail dot com", "", NOW).value == "anna.berg@gmail.com"
+    assert Email("").hear("dotberg@gmail.com", "", NOW).value == "dotberg@gmail.com"
+
+
 @pytest.mark.parametrize("domain", ["acme.com", "ace.com", "home.com", "drive.com", "skylab.com"])
 def test_a_domain_that_has_a_short_providers_name_in_it_is_its_own(domain: str) -> None:
     task = Email("")
