@@ -17,7 +17,7 @@ from llmcore.engine import Delta, Message, Request, ServerError, ToolCall, Usage
 from llmcore.engines.growing_calls import GrowingCall, GrowingCalls, merge
 from llmcore.engines.remote_failures import AttemptFailed, BrokenStream, error_in_stream
 from llmcore.text.call_arguments import sendable_arguments
-from llmcore.text.finish_words import finish_reason
+from llmcore.text.finish_words import finish_reason, names_an_end
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.reshaping import adapt_messages, adapt_tools
 from llmcore.text.tool_calls import join_opaque, new_call_id, opaque_of, sendable_name
@@ -115,6 +115,7 @@ class ChunkReader:
         self._calls = GrowingCalls()
         self._finish: str | None = None
         self._ended = False
+        self._went_on = False  # after a finish reason: some servers send "stop" with every chunk
         self._extra: dict[str, Any] = {}
         self._usage = Usage()
         self.started = False
@@ -123,7 +124,7 @@ class ChunkReader:
     @property
     def ended(self) -> bool:
         """True once the server has said why the reply ended: only token counts follow."""
-        return self._finish is not None
+        return names_an_end(self._finish) and not self._went_on
 
     def push(self, chunk: ChatCompletionChunk | str) -> Delta | None:
         """Return the delta in this chunk, or None. Raises AttemptFailed for an error in the stream."""
@@ -139,6 +140,7 @@ class ChunkReader:
         if not chunk.choices:  # the usage comes alone, after the end
             return None
         choice = chunk.choices[0]
+        followed = names_an_end(self._finish)
         self._finish = choice.finish_reason or self._finish
         delta = self._delta_of(choice)
         if delta is None:
@@ -151,7 +153,9 @@ class ChunkReader:
                 self._extra,
                 {key: each for key, each in delta.model_extra.items() if key not in _STANDARD_FIELDS},
             )
-        self.started = self.started or bool(words or thought or delta.tool_calls)
+        written = bool(words or thought or delta.tool_calls)
+        self.started = self.started or written
+        self._went_on = self._went_on or (followed and written)
         for piece in _pieces(delta):
             self._calls.add(piece)
         return Delta(words, thought=thought) if words or thought else None

@@ -31,8 +31,15 @@ _STOPS = frozenset(
         *("tool_calls", "tool_call", "tool_use", "function_call", "pause_turn", "", "null", "none"),
     }
 )
+_NOT_YET = frozenset({"", "null", "none"})
+"""Words that some servers, such as DashScope, put into every chunk before the last."""
 _REMEMBERED = 1_000
 _logged: set[tuple[str, str]] = set()
+
+
+def names_an_end(word: str | None) -> bool:
+    """Return True if a chunk with this finish reason may be a reply's last one."""
+    return (word or "").strip().lower() not in _NOT_YET
 
 
 def finish_reason(word: str | None, server: str) -> FinishReason:

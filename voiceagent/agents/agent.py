@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import MISSING, Field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -197,6 +198,8 @@ def check_agent(kind: type, base: type) -> None:
         _check_name(kind, name, hooks)
     for name, allowed in _TEXTS.items():
         given = inspect.getattr_static(kind, name)
+        if isinstance(given, Field):  # of a dataclass, which is made after this check
+            given = "" if given.default is MISSING else given.default
         fits = isinstance(given, str) or hasattr(given, "__get__") or callable(given)
         if not (fits or (given is None and name == "voice")):
             raise WrongAgent(f"{kind.__name__}.{name}: {given!r:.60}; allowed: {allowed}")

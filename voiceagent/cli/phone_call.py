@@ -18,7 +18,7 @@ from voiceagent.bench.websocket_connection import WebSocketConnection, connect_w
 from voiceagent.bench.wires import TwilioWire, Wire, frames_of
 from voiceagent.cli.remote_call import ANSWER_TIMEOUT_S, GREETING_S
 from voiceagent.transports.local_call import FORMAT, Exchange
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 QUIET_S = 2.0
 """Silence after which the agent counts as finished; a slower tool is not awaited."""
@@ -131,7 +131,7 @@ async def phone_call(url: str, agent: str) -> AsyncIterator[PhoneCall]:
     try:
         connection = await connect_websocket(wire, (parts.hostname, parts.port or 80), time.monotonic)
     except OSError as error:
-        raise CommandFailed(f"{url}: no server answers there: {error}") from error
+        raise CommandFailed(f"{url}: no server answers there: {reason_of(error)}") from error
     caller = PhoneCaller(frames_of(wire, np.zeros(1, np.int16))[0], time.monotonic())
     connection.caller = caller
     call = PhoneCall(wire, connection, caller)

@@ -27,7 +27,7 @@ from voiceagent.transports.local_call import (
     PacedSound,
     PlayedResponse,
 )
-from voiceagent.validation.errors import CommandFailed
+from voiceagent.validation.errors import CommandFailed, reason_of
 
 SILENCE = np.zeros(round(FORMAT.rate_hz * 0.02), np.int16)
 GREETING_S = 0.5
@@ -254,7 +254,7 @@ async def connected(url: str, model: str, key: str) -> AsyncIterator[ClientConne
         body = (error.response.body or b"").decode(errors="replace")[:300]
         raise CommandFailed(f"{url}: HTTP {error.response.status_code}: {body}") from error
     except (OSError, InvalidHandshake, TimeoutError) as error:
-        raise CommandFailed(f"{url}: no server answers there: {error}") from error
+        raise CommandFailed(f"{url}: no server answers there: {reason_of(error)}") from error
     async with connection:
         yield connection
 

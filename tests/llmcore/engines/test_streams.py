@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from chat_server import chunk, event, usage_chunk
+from openai.types.chat import ChatCompletionChunk
 from quirky_server import DONE, QuirkyServer, broken, calling, plain_server, refused, reply, streamed
 from starlette.responses import StreamingResponse
 from written_replies import CALLS, THOUGHTS
@@ -30,6 +31,7 @@ from llmcore.engine import (
     Tool,
     is_server_failure,
 )
+from llmcore.engines.openai_chat import ChunkReader
 from llmcore.engines.openai_engine import OpenAILlm
 
 WEATHER = Tool(
@@ -149,6 +151,27 @@ async def test_a_reply_is_whole_at_its_finish_word_though_the_connection_breaks_
     server.answers = [broken("Your ", BOOKED, finish="stop")]
     deltas = await read(llm)
     assert (said(deltas), deltas[-1].finish_reason) == (f"Your {BOOKED}", "stop")
+
+
+@pytest.mark.parametrize(
+    ("reasons", "ended"),
+    [
+        ((None, None, "stop"), [False, False, True]),
+        (("null", "null", "stop"), [False, False, True]),  # DashScope
+        (("stop", "stop", "stop"), [True, False, False]),
+        (("", "none", "length"), [False, False, True]),
+    ],
+)
+def test_a_reply_has_not_ended_while_words_follow_its_finish_word(
+    reasons: tuple[str | None, ...], ended: list[bool]
+) -> None:
+    """Some servers send a finish word with every chunk: a pause of a second must not cut the reply."""
+    reader, seen = ChunkReader(), []
+    for reason in reasons:
+        reader.push(ChatCompletionChunk.construct(None, **chunk({"content": "Your "}, reason)))
+        seen.append(reader.ended)
+    assert seen == ended
+    assert reader.finish()[-1].finish_reason == ("length" if "length" in reasons else "stop")
 
 
 # ---- failures and their kinds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -62,6 +63,17 @@ def test_hooks_as_they_are_to_be_are_taken() -> None:
 def test_what_would_fail_in_a_call_or_never_run_is_refused(members: dict[str, Any], told: str) -> None:
     with pytest.raises(WrongAgent, match=told):
         written(**members)
+
+
+def test_a_dataclass_may_be_an_agent() -> None:
+    @dataclass
+    class Greeter(Agent):
+        greeting: str = field(default="Hello.")
+        notes: list[str] = field(default_factory=list)
+
+    assert Greeter("Good evening.").greeting == "Good evening."
+    with pytest.raises(WrongAgent, match=r"Shop\.greeting: 3; allowed: a text"):
+        written(greeting=field(default=3))
 
 
 def test_methods_of_its_own_may_begin_with_on() -> None:

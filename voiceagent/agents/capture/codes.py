@@ -21,11 +21,12 @@ _SAME = 3
 letters of a group that may be written as a word.
 """
 _SMALL_WORDS = word_set(
-    "ah all an and any are as at be but by can did do eh er for get go got had has he her hey him his hm "
-    "how id if in is it its let me mm my new no nor not now of off oh ok on or our out pin put say see "
-    "she sir so the to too try uh um up us was way we who why yep yes yet you"
+    "ah all am an and any are as at be bit but by can code did do eh er for from get go got had has have "
+    "he her hey hi him his hm how id if in is it its let man me mm my new no nor not now of off oh ok on "
+    "one or our out pin put say see she sir so the then to too try two uh um up us was way we who why yep "
+    "yes yet you"
 )
-"""English words that short, which are said before a code and are no group of it."""
+"""English words that short, which are said before a code and are no group of it: "and 1 2 3"."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import cache
+from operator import ne
 from string import ascii_lowercase
 
 from audio.recognizers.decoding.frequent_names import FIRST_NAMES, LAST_NAMES
@@ -198,7 +199,14 @@ def _doubled(draft: str, character: str) -> str | None:
 
 
 def replace_similar(draft: str, new: str) -> str | None:
-    """Return the draft with the window replaced that is most like `new`; None if none is, or several are."""
+    """Return the draft with the window replaced that is most like `new`; None if none is, or several are.
+
+    A misheard character is likelier than a lost one: "2672" takes the place of "2671", not of "267".
+    """
+    starts = range(len(draft) - len(new) + 1)
+    differing = [at for at in starts if sum(map(ne, draft[at : at + len(new)], new)) == 1]
+    if new not in draft and len(differing) == 1 and len(new) > 2:
+        return draft[: differing[0]] + new + draft[differing[0] + len(new) :]
     rated = [
         (SequenceMatcher(None, draft[at : at + length], new).ratio(), -abs(length - len(new)), at, length)
         for length in range(max(1, len(new) - 1), len(new) + 2)

@@ -166,11 +166,12 @@ class Dialogue(Generic[T]):
         return self._refused()
 
     def _says_value(self, text: str) -> bool:
-        """Return True if a text is the value that was read back, or a whole word of it, spelled."""
+        """Return True if a text is the value that was read back, or all or a word of it, spelled."""
         if self._task.hear(text, "", self._now).value == self._value:
             return True
         letters = "".join(symbol.text for symbol in symbols_of(text, self._now.language))
-        return len(letters) >= _MIN_WORD and letters in words_of(str(self._value).replace("_", " "))
+        words = words_of(str(self._value).replace("_", " "))
+        return len(letters) >= _MIN_WORD and letters in (*words, "".join(words))
 
     def _has_example(self, text: str) -> bool:
         """Return True for a letter with an example: it refuses a value wherever it belongs, although the

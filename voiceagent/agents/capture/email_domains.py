@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
+from collections.abc import Sequence
+from difflib import SequenceMatcher, get_close_matches
 
 from voiceagent.agents.capture.symbols import sound_alike
 from voiceagent.agents.capture.task import Circumstances
@@ -22,6 +23,13 @@ _NEAR_PROVIDER, _NEAR_CORRECTED = 0.8, 0.7
 """Minimum similarity of a misheard domain and that of a provider; of one that the caller said again, as most
 that recognizers get wrong twice are letters: "gmx".
 """
+_SHORT_NAME, _NEAR_SHORT_NAME, _NEAR_NAME = 4, 0.8, 0.6
+"""Letters of a short provider's name; minimum similarity of such names and of others by themselves: with its
+ending, "acme.com" is near "me.com".
+"""
+_VOWELS = frozenset("aeiouy")
+_LETTERS_LEFT = 2
+"""Letters of what is left of a name of letters, at most."""
 CUT_OFF = {"mail.com": "gmail.com"}
 """Domains that are more often what is left of another: of "at gmail", recognizers write "at mail". Said as a
 correction, they stand.
@@ -31,10 +39,9 @@ correction, they stand.
 def corrected_domain(domain: str, refused: str) -> str:
     """Return the domain that a caller gives in place of a refused one."""
     others = [one for one in PROVIDERS if one != refused and one not in CUT_OFF]
-    near = get_close_matches(domain, others, 1, _NEAR_CORRECTED)
-    same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
+    near = _nearest(domain, others, _NEAR_CORRECTED)
     heard_well = domain in PROVIDERS and domain != refused
-    return near[0] if same_ending and not heard_well else nearest_domain(domain)
+    return near if near and not heard_well else nearest_domain(domain)
 
 
 def nearest_domain(domain: str) -> str:
@@ -44,9 +51,22 @@ def nearest_domain(domain: str) -> str:
     named = named or _with_ending_alike(name, ending)
     if named is not None:
         return named
-    near = get_close_matches(domain, PROVIDERS, 1, _NEAR_PROVIDER) if len(name) > 2 else []
-    same_ending = near and near[0].rpartition(".")[2] == domain.rpartition(".")[2]
-    return near[0] if same_ending else domain
+    return (_nearest(domain, PROVIDERS, _NEAR_PROVIDER) if len(name) > 2 else None) or domain
+
+
+def _nearest(domain: str, providers: Sequence[str], least: float) -> str | None:
+    """Return the provider's domain that is most like one and has its ending, None if none is near."""
+    near = get_close_matches(domain, [one for one in providers if _has_name_near(one, domain)], 1, least)
+    return near[0] if near and near[0].rpartition(".")[2] == domain.rpartition(".")[2] else None
+
+
+def _has_name_near(provider: str, domain: str) -> bool:
+    """Return True if the name before the ending is near, too; of a name of letters, two may be left: "jx"."""
+    known, name = provider.partition(".")[0], domain.partition(".")[0]
+    if len(name) <= _LETTERS_LEFT or _VOWELS.isdisjoint(known):
+        return True
+    least = _NEAR_SHORT_NAME if len(known) <= _SHORT_NAME else _NEAR_NAME
+    return SequenceMatcher(None, known, name).ratio() >= least
 
 
 def _with_ending_alike(name: str, ending: str) -> str | None:

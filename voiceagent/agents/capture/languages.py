@@ -93,8 +93,8 @@ _ENGLISH = CaptureLanguage(
     capitals=frozenset(("capital", "uppercase", "lowercase", "upper", "lower", "case", "letter", "small")),
     openings=_phrases(
         "it's, it is, its, that's, that is, that would be, my email is, my e mail is, my email address is, "
-        "my e mail address is, the email is, the address is, email is, my address is, my name is, "
-        "the name is, name is, i'm, i am, this is, my number is, the number is, number is, "
+        "my e mail address is, the email is, the address is, email is, my address is, my name is, my name's, "
+        "the name is, the name's, name is, i'm, i am, this is, my number is, the number is, number is, "
         "my phone number is, you can reach me at, sure, yes, yeah, okay, ok, um, uh, well, so, of course, "
         "sure it's, spelled, spelt, that's spelled, it's spelled, my last name is, my first name is, "
         "my card number is, the card number is, no, oh no, actually, i said, i meant, sorry, let's see, "

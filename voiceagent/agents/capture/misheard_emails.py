@@ -34,7 +34,7 @@ _MISHEARD = (
     (re.compile(r"(?<![\w.,] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
 )
 """Texts that English recognizers write in an answer to the question for an address, and what was said."""
-_JOINED_DOT = re.compile(r"\bdot([a-z]{4,})\b", re.I)
+_JOINED_DOT = re.compile(r"(?<=\w )dot([a-z]{4,})\b", re.I)
 _NAMES = frozenset((*FIRST_NAMES, *LAST_NAMES))
 _DASH_BEFORE_DIGITS = re.compile(r"(?<=[a-z])-(?=\d+$)")
 _INITIALS = {

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import ClassVar
 
 from audio.recognizers import Spelling
@@ -18,15 +19,20 @@ from voiceagent.agents.capture.task import Circumstances, Heard, Task
 
 _SIMILAR_WORD = 0.5
 """Minimum similarity of a word that is said alone and the word of a name that it corrects."""
+_FEW_LETTERS = 2
+"""Letters that are a remark on a name rather than a part of it, at most: "with two L's"."""
 MAX_WORDS = 5
 """Maximum words of a name: more are a sentence."""
 _LABEL = re.compile(
-    r"[\s,.;]*\b(?:and\s+)?(?:(?:my|the)\s+)?"
-    r"(?:(?P<first>first|given|christian)|(?P<middle>middle)|last|family|sur|sir|second)[\s-]?name\b"
-    r"(?:['’]s\b|\s+is\b)?[\s,:]*",
+    r"[\s,.;]*\b(?:and\s+)?(?:(?:my|the)\s+)?(?:first\s+and\s+)?"
+    r"(?:(?P<first>first|given|christian)|(?P<middle>middle)|last|family|sur|sir|second|full|whole|maiden)"
+    r"[\s-]?(?:name|initial)\b(?:['’]s\b|\s+is\b)?[\s,:?]*",
     re.I,
 )
 """Text before a part of a name: "my last name is"."""
+_FIRST, _MIDDLE, _LAST = range(3)
+_ABOUT_NAME = frozenset(("wrong", "incorrect", "not", "right", "correct", "missing", "misspelled", "has"))
+"""Words after a label that make it a remark: "the last name is wrong"."""
 _INITIAL = re.compile(r"(?<![^\W_])[^\W_]|(?<=\bmc)[^\W_](?=\w\w)")
 
 
@@ -61,12 +67,14 @@ class Name(Task[str]):
         if remarked is not None:
             return _capitalized(remarked)
         plain = with_remarks(plain, now.language)
+        if (labelled := _with_labelled(lower, text, now)) is not None:
+            return _capitalized(labelled)
         symbols = symbols_of(plain, now.language)
         letters = sum(symbol.kind == "letter" for symbol in symbols)
         words = spelled_words(symbols)
         if not letters and not _is_like(lower, words):
             return None  # a remark rather than another name
-        if letters > 2 or not letters:
+        if letters > _FEW_LETTERS or not letters:
             return _capitalized(_with_words(value.lower().split(), words)) if words else None
         changed = correct_text(value.lower(), plain, now)
         return None if changed is None else _capitalized(changed)
@@ -74,13 +82,56 @@ class Name(Task[str]):
 
 def _spelled_name(text: str, now: Circumstances) -> str:
     """Return the name in a text, in lower case: first names first."""
-    labels = list(_LABEL.finditer(text)) if now.language == "en" else []
-    ends = [*(label.start() for label in labels), len(text)]
-    parts = [(0, text[: ends[0]])]
-    for label, end in zip(labels, ends[1:], strict=True):
-        parts.append((1 if label["first"] else 2 if label["middle"] else 3, text[label.end() : end]))
+    rest, labelled = _labelled_parts(text, now)
+    ranks = {rank for rank, _ in labelled}
+    if {_FIRST, _LAST} <= ranks:
+        rest = ""  # "Sure. First name Tom, last name Hill"
+    parts = [(_LAST if ranks == {_FIRST} else _FIRST, rest), *labelled]
     names = (_spelled_part(part, now) for _, part in sorted(parts, key=lambda part: part[0]))
     return " ".join(name for name in names if name)
+
+
+def _labelled_parts(text: str, now: Circumstances) -> tuple[str, list[tuple[int, str]]]:
+    """Return the text that has no label, and the parts of a name in the order of their labels, which stand
+    before them, or behind all of them: "Tom is my first name".
+    """
+    labels = list(_LABEL.finditer(text)) if now.language == "en" else []
+    if not labels:
+        return text, []
+    ends = [label.end() for label in labels]
+    texts = [text[begin : end.start()] for begin, end in zip([0, *ends], labels, strict=False)]
+    rest, last = texts[0], text[ends[-1] :]
+    if re.search(r"\w", last) or not re.search(r"\w", rest):
+        texts = [*texts[1:], last]
+    else:
+        rest = ""
+    ranks = [_FIRST if label["first"] else _MIDDLE if label["middle"] else _LAST for label in labels]
+    return rest, list(zip(ranks, texts, strict=True))
+
+
+def _with_labelled(name: str, text: str, now: Circumstances) -> str | None:
+    """Return the name, in lower case, with the parts that a text names by labels; None if it has none."""
+    words, changed = name.split(), False
+    for rank, part in _labelled_parts(text, now)[1]:
+        symbols = symbols_of(with_remarks(part, now.language), now.language)
+        new = spelled_words(symbols)
+        letters = sum(symbol.kind == "letter" for symbol in symbols)
+        if not new or 0 < letters <= _FEW_LETTERS or not _ABOUT_NAME.isdisjoint(new):
+            continue
+        like = max(SequenceMatcher(None, word, " ".join(new)).ratio() for word in words) >= _SIMILAR_WORD
+        begin, end = _place_of_part(rank, len(words), like)
+        words[begin:end] = new
+        changed = True
+    return " ".join(words) if changed else None
+
+
+def _place_of_part(rank: int, count: int, like: bool) -> tuple[int, int]:
+    """Return the indices of the words of a name of so many that a first, middle or last name replaces."""
+    if count == 1:
+        return (0, 1) if like else (count * (rank != _FIRST),) * 2
+    if rank == _MIDDLE:
+        return 1, count - 1
+    return (0, 1) if rank == _FIRST else (count - 1, count)
 
 
 def _spelled_part(text: str, now: Circumstances) -> str:
@@ -102,6 +153,9 @@ def _with_words(words: list[str], new: Sequence[str]) -> str:
     if len(new) != 1 or len(words) == 1:
         return " ".join(new)
     ratio, at = max((SequenceMatcher(None, word, new[0]).ratio(), at) for at, word in enumerate(words))
+    if len(new[0]) == sum(map(len, words)) and SequenceMatcher(None, "".join(words), new[0]).ratio() > ratio:
+        letters = iter(new[0])  # all words in one row of letters
+        return " ".join("".join(islice(letters, len(word))) for word in words)
     if ratio < SIMILAR:
         return " ".join(new)
     return " ".join([*words[:at], new[0], *words[at + 1 :]])

@@ -44,7 +44,15 @@ _AROUND_HOUR = word_set(
 )
 """Words beside which a bare number is still an hour: "nine please", "Friday nine"."""
 _MINUTES_TO = ("5", "10", "20", "25")
-"""Minutes that people name before "to" without the word: other numbers there are hours."""
+"""Minutes that people name before "to" without the word. Other numbers up to 12 are hours there."""
+_HOURS = 12
+_DASHED = re.compile(r"(?<=:\d\d)\s*[-–]\s*(?=\d)")
+"""The dash of "10:00-11:00"."""
+_RANGES = {
+    "en": (("to", "till", "until"), "from", "and", "between"),
+    "de": (("bis",), "von", "und", "zwischen"),
+}
+"""Words between the ends of a range and the one that may open it; the same of the other form of a range."""
 _FIRST_HOUR = 7
 """Without "am" or "pm", an hour before this one is in the afternoon."""
 
@@ -58,7 +66,7 @@ def _time_in(text: str, now: Circumstances) -> time | None:
     if (found := _german_quarter(text, now) if now.language == "de" else None) is not None:
         return found
     tokens = _tokens(text, now.language)
-    if now.language == "en" and _is_range(tokens):
+    if now.language in _RANGES and _is_range(tokens, now.language):
         return None
     for token in tokens:
         if token in _NOON:
@@ -76,26 +84,55 @@ def ends_day(text: str, now: Circumstances) -> bool:
     return night or "24:00" in tokens or re.search(r"\b24 uhr\b", text.lower()) is not None
 
 
-def _is_range(tokens: Sequence[str]) -> bool:
+def _is_range(tokens: Sequence[str], language: str) -> bool:
     """Return True if two hours are the ends of a range: "two to four", not "ten to four"."""
-    for at in range(1, len(tokens) - 1):
-        if tokens[at] not in ("to", "till", "until", "and") or not number_at(tokens, at + 1, "en")[0]:
+    between, opening, also_between, also_opening = _RANGES[language]
+    hours = _with_marked_hours(tokens)
+    for at in range(1, len(hours) - 1):
+        if hours[at] not in (*between, also_between) or not (end := _hour_at(hours, at + 1, language)[0]):
             continue
-        begin = next((one for one in range(at) if sum(number_at(tokens, one, "en")[1:]) == at - one), None)
-        if begin is None or not number_at(tokens, begin, "en")[0]:
+        begin = next((one for one in range(at) if sum(_hour_at(hours, one, language)[1:]) == at - one), None)
+        if begin is None or not (first := _hour_at(hours, begin, language)[0]):
             continue
-        opening = tokens[begin - 1] if begin else ""
-        if opening == ("between" if tokens[at] == "and" else "from"):
+        if begin and hours[begin - 1] == (also_opening if hours[at] == also_between else opening):
             return True
-        if tokens[at] != "and" and number_at(tokens, begin, "en")[0] not in _MINUTES_TO:
+        hour_before = begin and _hour_at(hours, begin - 1, language)[0]  # "nine thirty to ten"
+        minutes_to = language == "en" and not hour_before and _are_minutes_to(first, end)
+        if hours[at] in between and not minutes_to:
             return True
     return False
+
+
+def _with_marked_hours(tokens: Sequence[str]) -> list[str]:
+    """Return the tokens with a colon in what can only be an hour: "5 pm", "two o'clock"."""
+    marked: list[str] = []
+    for token in tokens:
+        if token not in ("am", "pm", "oclock"):
+            marked.append(token)
+        elif marked and ":" not in marked[-1]:
+            marked[-1] += ":"
+    return marked
+
+
+def _hour_at(tokens: Sequence[str], at: int, language: str) -> tuple[str, int]:
+    """Return the hour at an index, and its tokens; "" and 1 for another token."""
+    if ":" in tokens[at]:
+        return tokens[at], 1
+    return ("12:", 1) if tokens[at] in _NOON else number_at(tokens, at, language)
+
+
+def _are_minutes_to(first: str, hour: str) -> bool:
+    """Return True if a number before "to" is one of minutes: "ten to four", "fifteen to three"."""
+    whole, _, minutes = hour.partition(":")
+    if ":" in first or minutes not in ("", "00"):
+        return False
+    return first in _MINUTES_TO or int(first) > _HOURS >= int(whole)
 
 
 def _tokens(text: str, language: str) -> list[str]:
     """Return the words and figures of a text in lower case."""
     lower = re.sub(r"\b([ap])\.?\s?m\b\.?", r"\1m", text.lower()).replace("o'clock", "oclock")
-    lower = with_colons(lower, language)
+    lower = _DASHED.sub(" to ", with_colons(lower, language))
     tokens = re.findall(r"\d{1,2}:\d\d|\d+(?=[ap]m)|\d+(?!st|nd|rd|th|\d)|[^\W\d_]+", lower)
     if language != "en":  # "am" is a preposition in German
         return [token for token in tokens if token not in ("am", "pm")]

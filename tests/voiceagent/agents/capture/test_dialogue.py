@@ -79,6 +79,12 @@ def test_a_value_that_is_spelled_after_a_no_is_read_back_though_it_is_the_same()
     assert dialogue.on_words("No, B Y R N E.") == ask(SPELL, dictated=True, spelled="name")
 
 
+def test_a_whole_name_in_one_row_of_letters_is_the_same_value() -> None:
+    _, step = hold(Name("Your name?"), "Tom Hill", "no, T O M H I L L")
+    assert isinstance(step, Ask)
+    assert step.text.startswith("I have Tom Hill: T as in Tango")
+
+
 def test_what_is_misheard_after_a_no_does_not_read_the_same_value_back() -> None:
     _, step = hold(Email(QUESTION), "s dot okafor at yahoo dot com", "No, no, Kf. Kf. F. O. R.")
     assert step == ask(SPELL_LOCAL, dictated=True)

@@ -342,6 +342,55 @@ def test_a_code_has_letters_and_digits(text: str, code: str | None) -> None:
     assert Code("").hear(text, "", NOW).value == code
 
 
+def test_a_dot_joined_to_a_name_is_one_only_behind_another_part() -> None:
+    assert Email("").hear("anna Dotberg at gmail dot com", "", NOW).value == "anna.berg@gmail.com"
+    assert Email("").hear("dotberg@gmail.com", "", NOW).value == "dotberg@gmail.com"
+
+
+@pytest.mark.parametrize("domain", ["acme.com", "ace.com", "home.com", "drive.com", "skylab.com"])
+def test_a_domain_that_has_a_short_providers_name_in_it_is_its_own(domain: str) -> None:
+    task = Email("")
+    assert task.hear(f"bob at {domain}", "", NOW).value == f"bob@{domain}"
+    assert task.correct("bob@acne.com", f"at {domain}", NOW) == f"bob@{domain}"
+    assert task.hear("bob at jmx dot de", "", NOW).value == "bob@gmx.de"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Smith, first name John", "John Smith"),
+        ("Tom is my first name and Hill is my last name", "Tom Hill"),
+        ("Hill is my last name and Tom is my first name", "Tom Hill"),
+        ("Sure thing. First name Tom, last name Hill", "Tom Hill"),
+        ("First and last name? Tom Hill", "Tom Hill"),
+        ("my full name is Tom Hill", "Tom Hill"),
+        ("first name Tom, middle initial J, last name Hill", "Tom J Hill"),
+        ("The name's Hill", "Hill"),
+    ],
+)
+def test_labels_of_a_name_are_none_of_it(text: str, name: str) -> None:
+    assert Name("").hear(text, "", NOW).value == name
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "corrected"),
+    [
+        ("Tom Hill", "last name Hall", "Tom Hall"),
+        ("Tom Hill", "the surname is H U L L", "Tom Hull"),
+        ("Tom Hill", "my first name is Tim and my last name is Hall", "Tim Hall"),
+        ("Tom Hill", "but the first name is Bartholomew", "Bartholomew Hill"),
+        ("Tom Lee Hill", "middle name Lea", "Tom Lea Hill"),
+        ("Hill", "last name Hall", "Hall"),
+        ("Hill", "my first name is Tom", "Tom Hill"),
+        ("Tom Hil", "the last name has two L's", "Tom Hill"),
+        ("Tom Hill", "T I M H I L L", "Tim Hill"),
+        ("Tom Hill", "the last name is wrong", None),
+    ],
+)
+def test_a_part_of_a_name_is_corrected_by_its_label(name: str, text: str, corrected: str | None) -> None:
+    assert Name("").correct(name, text, NOW) == corrected
+
+
 def test_a_code_is_spelled_by_words_among_digits_and_may_begin_anew() -> None:
     task = Code("", lengths=(5,))
     assert task.hear("Kilo, Tango, eight, two, November.", "", NOW).value == "KT82N"
@@ -357,6 +406,17 @@ def test_a_code_is_spelled_by_words_among_digits_and_may_begin_anew() -> None:
 def test_a_small_word_beside_a_group_is_no_part_of_a_code(text: str, now: Circumstances):
     assert Code("", lengths=(7,)).hear(text, "", now).draft == "AB12"
     assert Code("", lengths=(7,)).hear(text, "BX7", now).value == "BX7AB12"
+
+
+@pytest.mark.parametrize(("draft", "text"), [("ABC", "and 1 2 3"), ("", "the 1 2 3"), ("", "not 1 2 3")])
+def test_words_beside_a_code_are_none_of_its_letters(draft: str, text: str) -> None:
+    assert Code("", lengths=(6,)).hear(text, draft, NOW).draft == f"{draft}123"
+
+
+def test_a_whole_code_or_group_in_place_of_a_similar_one_keeps_the_length() -> None:
+    assert Code("").correct("M11AE", "N1 1AE", NOW) == "N11AE"
+    assert PhoneNumber("").correct("4155552671", "2672", NOW) == "4155552672"
+    assert PhoneNumber("").correct("4155552671", "four one six", NOW) == "4165552671"
 
 
 def test_a_code_of_known_length_comes_in_groups_and_is_corrected() -> None:
@@ -584,13 +644,31 @@ def test_a_birthday_without_a_year_is_asked_for_it() -> None:
         ("from two to four pm", None),
         ("from ten till six", None),
         ("between 9 and 11 am", None),
+        ("between 10:00 and 11:00", None),
+        ("2pm to 4pm", None),
+        ("9 a.m. to 5 p.m.", None),
+        ("2:30 to 3:30", None),
+        ("10:00-11:30", None),
+        ("two o'clock to three o'clock", None),
+        ("from noon till three", None),
+        ("nine to noon", None),
+        ("fourteen to sixteen", None),
+        ("nine thirty to ten", None),
         ("ten to six", time(17, 50)),
+        ("fifteen to three", time(14, 45)),
+        ("ten minutes to five pm", time(16, 50)),
+        ("five to 4 pm", time(15, 55)),
         ("two minutes to four", time(15, 58)),
         ("never", None),
     ],
 )
 def test_a_time_is_found(text: str, clock: time | None) -> None:
     assert Time("").hear(text, "", NOW).value == clock
+
+
+@pytest.mark.parametrize("text", ["von 14 bis 16 Uhr", "zwischen zwei und vier", "neun bis zehn Uhr"])
+def test_a_range_of_times_is_none_in_german(text: str) -> None:
+    assert Time("").hear(text, "", GERMAN).value is None
 
 
 def test_day_and_time_may_come_apart_and_change_apart() -> None:
