@@ -154,11 +154,7 @@ def test_a_port_that_is_none_is_named_before_the_engine_starts(fixed, capsys, po
     assert f"port is {port}; allowed: 1 to 65535" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "command",
-    [["check", "FOLDER"], ["convert", "FOLDER/no.gguf", "out"], ["bench", "people", "FOLDER"]],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("command", [["check", "FOLDER"], ["convert", "FOLDER/no.gguf", "out"]], ids=" ".join)
 def test_a_file_that_cannot_be_read_is_named_with_the_reason_in_words(command, capsys, tmp_path):
     assert main([word.replace("FOLDER", str(tmp_path)) for word in command]) in (1, 2)
     error = capsys.readouterr().err

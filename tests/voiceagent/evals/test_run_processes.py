@@ -243,7 +243,7 @@ def test_a_file_that_cannot_be_written_costs_no_other(
 ) -> None:
     plan = plan_of(tmp_path, Shop, runs=1)
     outputs = replace(outputs_in(tmp_path), json=Path("/dev/full"))
-    with pytest.raises(CommandFailed, match=r"/dev/full: cannot be written .*No space left"):
+    with pytest.raises(CommandFailed, match=r"/dev/full: cannot be written .*no space left"):
         run_eval(plan, "", outputs)
     assert "2 of 2" in capsys.readouterr().out
     assert ElementTree.parse(tmp_path / "out.xml").getroot().get("tests") == "2"
