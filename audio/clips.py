@@ -22,7 +22,9 @@ _Wave = NDArray[np.float64]
 
 
 class Clip:
-    """A sound to be repeated. name: a built-in one, or a file's path. ValueError if empty or too long."""
+    """A sound to be repeated. name: a built-in one, or a file's path. Raises ValueError if it is empty or too
+    long.
+    """
 
     def __init__(self, name: str, samples: Samples, rate_hz: int) -> None:
         if not len(samples) or len(samples) > MAX_CLIP_S * rate_hz:

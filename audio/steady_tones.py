@@ -22,7 +22,9 @@ MIN_HZ, MAX_HZ = 400.0, 2_200.0
 MIN_LEVEL = 300.0
 """RMS below which a window is silence: -41 dB of full scale."""
 MIN_SHARE = 0.9
-"""Share of a window's energy within two bins of the strongest one. Noise 12 dB below a tone leaves 0.94."""
+"""Share of a window's energy within two bins of the strongest one. Noise 12 dB below a tone leaves 0.94;
+vowels have harmonics.
+"""
 MAX_DRIFT_HZ = 8.0
 """Maximum distance of a window's frequency from the mean of its tone. Voices and whistles drift further."""
 MIN_TONE_S, MAX_TONE_S = 0.15, 2.0

@@ -109,7 +109,7 @@ class FrontEnd:
         self._contexts[stream.slot] = 0.0
 
     def _tick(self) -> None:
-        """Process one window of each of the longest-waiting streams; the rest follows in the next turn."""
+        """Process one window of each of the longest-waiting streams; the rest at the loop's next turn."""
         self._armed = None
         self._ticked_s = asyncio.get_running_loop().time()
         batch = list(islice(self._waiting, MAX_WINDOWS))

@@ -113,7 +113,7 @@ _MAX_MESSAGE_BYTES = 1 << 22
 
 
 class ConnectionLost(Exception):
-    """There is no connection, or it was lost; a retry may help. The message names the cause."""
+    """The connection failed or was lost; a retry may help. The message names the cause."""
 
 
 async def open_websocket(

@@ -89,7 +89,9 @@ class CharacterAlignment:
         self._next = 0
 
     def push(self, alignment: dict[str, Any]) -> tuple[WordTiming, ...]:
-        """Return the timings of words that begin in this alignment. ValueError if lists differ in length."""
+        """Return the timings of words that begin in this alignment. Raises ValueError if its lists differ in
+        length.
+        """
         timings = []
         characters = alignment.get("characters", ())
         times = alignment.get("character_start_times_seconds", ())

@@ -293,7 +293,7 @@ def _lines_at_crash(timeline: dict[str, Any], finished_turns: Set[str]) -> list[
 
 
 def terminal_text(text: str) -> Text:
-    """Return callers' words for the terminal, without control characters."""
+    """Return callers' words for the terminal, without control characters, which move its cursor."""
     return Text(printable(text))
 
 

@@ -261,7 +261,9 @@ class ToolCalls:
         self._reply_due = self._reply_due and not by_model
 
     def detach(self) -> list[Command]:
-        """Detach the running calls as another response starts, which reports the results so far."""
+        """Detach the running calls as another response starts: it reports the results so far, later ones come
+        late.
+        """
         commands: list[Command] = []
         for call in list(self._calls.values()):
             commands += self._cancel(call)

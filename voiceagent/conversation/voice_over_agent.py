@@ -85,7 +85,7 @@ class VoiceOverAgent:
         return self._interrupt(turn, reaction, detection) if reaction.action is Action.CUT else []
 
     def is_backchannel(self, turn: CallerTurn) -> bool:
-        """Return True if the voice so far, in a pause, is a backchannel. A resumed turn may go on."""
+        """Return True if the voice, in a pause, is a backchannel. A resumed turn is not: it may go on."""
         return not turn.announced and turn.resumes is None and self.meaning(turn) is Meaning.BACKCHANNEL
 
     def meaning(self, turn: CallerTurn) -> Meaning:

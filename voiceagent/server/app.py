@@ -58,7 +58,7 @@ log = structlog.get_logger()
 
 
 class Server:
-    """The server in one process; its own `WholeServer`. Raises ConfigError if the file is unusable."""
+    """The server in one process; its own `WholeServer`. Raises ConfigError for an unusable configuration."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

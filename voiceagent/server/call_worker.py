@@ -52,7 +52,7 @@ RETRY_S = 0.1
 
 
 class WorkerTask(NamedTuple):
-    """Configuration and number of a worker. own: stages with engines of its own."""
+    """Configuration and number of a worker. own: stages with engines of its own; the others are shared."""
 
     config: Config
     number: int

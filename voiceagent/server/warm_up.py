@@ -1,4 +1,6 @@
-"""Warm-up: one turn through every stage before the first caller. It loads what loads lazily."""
+"""Warm-up: one turn through every stage before the first caller. It loads what loads lazily, and shows that
+everything works.
+"""
 
 from __future__ import annotations
 

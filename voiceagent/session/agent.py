@@ -35,7 +35,7 @@ class ToolFailed(Exception):
 
 
 TransferFailure = Literal["busy", "declined", "no_answer", "voicemail", "failed"]
-"""Why a colleague was not connected. declined: hung up while briefed. voicemail: a machine answered."""
+"""Reason that no colleague was connected. declined: hung up while briefed. voicemail: a machine answered."""
 
 
 class TransferFailed(ToolFailed):

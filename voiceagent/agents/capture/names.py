@@ -128,7 +128,8 @@ def _with_labelled(name: str, text: str, now: Circumstances) -> str | None:
 def _place_of_part(rank: int, count: int, like: bool) -> tuple[int, int]:
     """Return the indices of the words of a name of so many that a first, middle or last name replaces."""
     if count == 1:
-        return (0, 1) if like else (count * (rank != _FIRST),) * 2
+        at = 0 if rank == _FIRST else 1
+        return (0, 1) if like else (at, at)
     if rank == _MIDDLE:
         return 1, count - 1
     return (0, 1) if rank == _FIRST else (count - 1, count)

@@ -43,7 +43,7 @@ class Overlap:
     delay_s: float | None = None
 
     def is_echo(self, text: str, voiced_s: float) -> bool:
-        """Return True if these words are the agent's. voiced_s: of the voice, infinite if it continues."""
+        """Return True if these words are the agent's. voiced_s: its length, infinite if it goes on."""
         heard = words_of(text)
         # one word may be the caller's own choice of those that the agent offers
         if len(heard) < (2 if self.delay_s is None else 1):

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from statistics import median_low
 
 TURNS = 3
-"""Number of newest turns that define the caller's level: after a change of telephone the second is right."""
+"""Newest turns that define the caller's level: on a new telephone it is right from the second on."""
 VARIES_DB = 6.0
 """Maximum variation in level of one distant speaker."""
 

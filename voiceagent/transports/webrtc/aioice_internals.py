@@ -41,7 +41,7 @@ class UdpSockets:
         self._muxes: dict[str, UdpMux] = {}  # by local address
 
     def bind(self, connection: aioice.Connection) -> None:
-        """Make a connection gather candidates on these sockets; CallRefused if no port is free."""
+        """Make a connection gather on these sockets. Gathering raises CallRefused if no port is free."""
         # Calls share the port and are told apart by user name: aioice's four letters would collide at times.
         connection._local_username = uuid4().hex[:16]
         connection.get_component_candidates = partial(  # type: ignore[method-assign]
