@@ -46,7 +46,7 @@ export async function openWith(key) {
 const ADVICE = {
   invalid_api_key: ["This server requires a key", "Enter one of server.api_keys_env."],
   key_needed: ["Kept calls require a key", "The server has no keys configured: open this page on its own machine."],
-  not_kept: ["This server keeps no calls", "Set calls.folder in its configuration."],
+  not_kept: ["This server keeps no calls", 'With [calls] folder = "kept" in its configuration, calls and their recordings are kept.'],
   not_found: ["Call not found", "It may have been deleted: calls are kept for calls.keep_days."],
 };
 

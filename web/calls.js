@@ -4,6 +4,9 @@ import { CallList } from "./call-list.js";
 import { CallView } from "./call-view.js";
 import { openWith } from "./calls-api.js";
 
+/** Errors after which filters and an empty list would have no meaning. */
+const NO_LIST = new Set(["not_kept", "key_needed", "invalid_api_key"]);
+
 const $ = (id) => document.getElementById(id);
 const list = new CallList({ form: $("filters"), rows: $("rows"), empty: $("empty"), older: $("older") }, show);
 const call = new CallView($, show);
@@ -34,6 +37,7 @@ function show(error) {
   $("key-form").hidden = error.code !== "invalid_api_key";
   if (error.code === "invalid_api_key") $("key").focus();
   if (error.code !== "cannot_replay") $("call").hidden = true;
+  if (NO_LIST.has(error.code)) $("list").hidden = true;
 }
 
 let tried = 0;

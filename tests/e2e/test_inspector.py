@@ -195,5 +195,7 @@ async def test_a_wrong_key_that_is_refused_late_hides_nothing(shared_with_key: s
 
 async def test_a_server_that_keeps_no_calls_says_how_it_would(tmp_path: Path, silence: Path) -> None:
     async with served(write_config(tmp_path)) as address, chromium(silence) as browser:
-        page, _ = await opened(browser, address)
-        await expect(page.get_by_role("alert")).to_contain_text("calls.folder")
+        page, faults = await opened(browser, address)
+        await expect(page.get_by_role("alert")).to_contain_text('[calls] folder = "kept"')
+        await expect(page.get_by_role("form", name="Filters")).to_be_hidden()
+        assert faults == []

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -97,7 +97,7 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
         outcome = f"{turn.outcome} by {turn.interrupted_by}" if turn.interrupted_by else turn.outcome
         table.add_row(f"{turn.at_s:.1f}", terminal_text(turn.said), answer, outcome, waited, stages)
     console.print(table)
-    for line in _event_lines(call, timeline, {turn.turn_id for turn in turns}, tools):
+    for line in _event_lines(call, timeline, tools):
         console.print(terminal_text(line))
 
 
@@ -216,14 +216,11 @@ def _tools_without_text(timeline: dict[str, Any] | None) -> list[str]:
     ]
 
 
-def _event_lines(
-    call: CallRow, timeline: dict[str, Any] | None, finished_turns: Set[str], tools: Sequence[ToolUse]
-) -> list[str]:
+def _event_lines(call: CallRow, timeline: dict[str, Any] | None, tools: Sequence[ToolUse]) -> list[str]:
     """Return lines for typed input, ends of turns, tools, failures (hooks too) and the state at a crash, in
     order.
 
-    Tools alone if the log cannot be read. timeline: of the call. finished_turns: turns that have a finished
-    response.
+    Tools alone if the log cannot be read. timeline: of the call.
     """
     if timeline is None:
         return [f"{tool.at_s:.1f} s: tool {tool.name}" for tool in tools]
@@ -249,7 +246,7 @@ def _event_lines(
         if asked["sideband"]
     ]
     if call.state == "broken":
-        lines += _lines_at_crash(timeline, finished_turns)
+        lines += _lines_at_crash(timeline)
     for tool in timeline["tools"]:
         took = "" if tool["ended_s"] is None else f" after {tool['ended_s'] - tool['began_s']:.3f} s"
         result = f"{tool['outcome'] or 'no output came'}{took}: {tool['output'][:MAX_RESULT]}"
@@ -277,12 +274,13 @@ def _end_of_turn_line(turn: dict[str, Any]) -> str:
     return f"{why}: {turn['said']}"
 
 
-def _lines_at_crash(timeline: dict[str, Any], finished_turns: Set[str]) -> list[tuple[float, str]]:
+def _lines_at_crash(timeline: dict[str, Any]) -> list[tuple[float, str]]:
     """Return what was being said when the call's process was lost, each with its second."""
+    answered = {response["turn_id"] for response in timeline["responses"]}
     lines = [
         (turn["began_s"], f"broken off in this turn of the caller: {turn['said']}")
         for turn in timeline["turns"]
-        if turn["turn_id"] not in finished_turns and (turn["said"] or turn["ended_by"])
+        if turn["turn_id"] not in answered and (turn["said"] or turn["ended_by"])
     ]
     lines += [
         (response["began_s"], f"broken off in this response: {response['written']}")

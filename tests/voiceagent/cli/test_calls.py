@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -151,6 +152,29 @@ def test_what_was_typed_what_tools_did_and_what_failed_is_shown(config: Path, ca
     assert "there is no tool 'bok'; allowed: book" in shown
     assert "failed: llm: it is gone" in shown
     assert "the agent's on_turn failed at shop.py:41, in on_turn: KeyError: 'pizza'" in shown
+
+
+def test_typed_text_that_was_answered_is_not_where_a_lost_call_broke_off(config: Path, capsys, monkeypatch):
+    world = CallWorld()
+    world.feed(ev.CallStarted())
+    for text, answer in (("a room please", "Gladly."), ("for two", "")):
+        world.feed(ev.ItemCreated(MessageItem(f"item_{text}", "user", text)))
+        if answer:
+            world.feed(ev.ResponseRequested())
+            world.play_out(world.make(answer))
+    kept = keep_calls(config.parent / "of the process")
+    writing = kept.keep("call_1", world.settings, POLICY, 16_000)
+    for step in world.steps:
+        writing.on_event(call_events.EventHandled(step.event, 1.0, step.ids, step.commands))
+    kept.close()  # without the end of the call
+    (day,) = (config.parent / "of the process").glob("*-*-*")
+    shutil.copytree(day, config.parent / "kept" / day.name)
+    keep_calls(config.parent / "kept").close()
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(config, "calls", "show", "call_1") == 0
+    shown = capsys.readouterr().out
+    assert "broken off in this turn of the caller: for two" in shown
+    assert "broken off in this turn of the caller: a room" not in shown
 
 
 def test_a_response_that_only_calls_a_tool_is_shown_with_its_name(config: Path, capsys, monkeypatch):

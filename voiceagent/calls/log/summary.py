@@ -163,9 +163,7 @@ class _Turns:
 
     def _typed_for(self, start: Json) -> str:
         """Return the typed texts that a response answers: those since the last one that did."""
-        # old logs lack the last three keys
-        other_prompt = start.get("own_prompt") or start.get("out_of_band")
-        if start["turn_id"] is not None or self._texts.resolved(start.get("say", "")) or other_prompt:
+        if not self._texts.may_answer_typed(start):
             return ""
         typed, self._typed = " ".join(filter(None, self._typed)), []
         return typed

@@ -73,6 +73,7 @@ class TimelineParts:
             ):
                 item_id, text = item["item_id"], self._text(item["text"])
                 self._turns[item_id] = CallerTurn(item_id, moment, moment, moment, "typed", text)
+                self._open.typed = item_id
                 self._touch("turns", item_id)
 
     def tool(self, step: ToolStep, moment: Moment) -> None:
@@ -122,6 +123,8 @@ class TimelineParts:
                 "turn_id": turn_id,
                 "preemptive": ahead,
             }:
+                if self._open.typed is not None and self._texts.may_answer_typed(command):
+                    turn_id, self._open.typed = self._open.typed, None
                 self._responses[response_id] = AgentResponse(turn_id, moment, ahead)
             case {"type": "NotifyResponseStarted", "response_id": response_id}:
                 self._responses.setdefault(response_id, AgentResponse(None, moment))
@@ -208,13 +211,14 @@ class TimelineParts:
 
 @dataclass(slots=True)
 class _Open:
-    """Incomplete state. reported: responses whose report follows. returned: entries returned before. gone:
-    the log has playout data at the end of the call.
+    """Incomplete state. typed: turn that the next response answers. reported: responses whose report follows.
+    returned: entries returned before. gone: the log has playout data at the end of the call.
     """
 
     spoken: Moment | None = None
     ended: Moment | None = None
     ended_by: str = ""
+    typed: str | None = None
     reported: deque[str] = field(default_factory=deque)
     returned: set[tuple[str, str]] = field(default_factory=set)
     gone: bool = False

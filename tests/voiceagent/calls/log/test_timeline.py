@@ -71,6 +71,19 @@ def test_turns_and_responses_have_their_words_and_whose_they_are():
     assert (greeting["interrupted_by"], answer["interrupted_by"]) == ("", "")
 
 
+def test_typed_text_is_answered_by_the_next_response_to_the_conversation():
+    world = CallWorld()
+    world.feed(ev.ItemCreated(MessageItem("item_1", "user", "a room please")))
+    world.feed(ev.SpeechRequested("One moment."))
+    world.play_out(world.make("One moment."))
+    for text in ("Gladly.", "Anything else?"):
+        world.feed(ev.ResponseRequested())
+        world.play_out(world.make(text))
+    answered = {one["written"]: one["turn_id"] for one in drawn(reported(world))["responses"]}
+    assert answered["Gladly."] == "item_1"
+    assert (answered["One moment."], answered["Anything else?"]) == (None, None)
+
+
 def test_interrupted_response_has_its_cause_also_after_its_last_audio_was_sent():
     for sent in (False, True):
         world = conversation()
