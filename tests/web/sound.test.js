@@ -32,6 +32,16 @@ test("steady noise is not taken for the caller", () => {
   assert.ok(Math.abs(ears.waitMs - 510) < 15, `${ears.waitMs} ms`);
 });
 
+test("the fading of the caller's last word is not their voice", () => {
+  const ears = new Ears();
+  const fading = steady(0.1, 0.2).map((level, step) => level * 10 ** (-step / 10)); // 2 dB each 10 ms
+  hear((l, t) => ears.caller(l, t), [...steady(0, 0.5), ...steady(0.1, 1), ...fading, ...steady(0, 0.5)], 0);
+  ears.replyBegins(true);
+  ears.agent(0, 1.9);
+  ears.agent(0.1, 2);
+  assert.ok(Math.abs(ears.waitMs - 420) < 1, `${ears.waitMs} ms`);
+});
+
 test("an answer to typed words has no wait that could be heard", () => {
   const ears = new Ears();
   ears.caller(0.2, 0);
