@@ -22,7 +22,7 @@ from audio.recognizers.streamed import StreamedRecognizer
 
 @dataclass(eq=False)
 class VllmRecognizer(StreamedRecognizer):
-    """A vLLM server, 0.24 to 0.32 by their source. Arguments not listed: see HostedServer.
+    """A vLLM server, 0.24 to 0.33 by their source. Arguments not listed: see HostedServer.
 
     Args:
         model: the server's model name.

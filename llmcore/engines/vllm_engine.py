@@ -1,4 +1,6 @@
-"""vLLM, on a GPU or a CPU: the production engine. For versions 0.24 to 0.32.
+"""vLLM, on a GPU or a CPU: the production engine. For versions 0.24 to 0.33.
+
+0.33 has no CPU build yet: its Python was tested on the kernels of 0.32's.
 
 vLLM runs in processes of its own, batches all replies and shares computed prompt prefixes. If they die, the
 requests in flight fail, and the engine is restarted in the background.

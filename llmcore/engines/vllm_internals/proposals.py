@@ -3,7 +3,7 @@
 vLLM speculates for all requests or for none. Here a draft's proposals are dropped for a request whose budget
 is used up. In a step where no request wants any, the draft is asked for none (`speculation` makes that free),
 and they are not fetched from the worker either. The step also says if the draft should read the prompts in
-it. For vLLM 0.32, which can ask for none.
+it. For vLLM 0.32 and 0.33, which can ask for none.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ slows down steps that read a caller's prompt. Here it takes part in such a step 
 late (`behind_pace`). On a GPU, background steps read it, and the steps in between only write answers
 (`background_prefill`).
 
-For vLLM 0.24 to 0.32: only parts of its scheduler that are the same in all of these are touched.
+For vLLM 0.24 to 0.33: only parts of its scheduler that are the same in all of these are touched.
 `EngineCore.post_step` is replaced as well: a draft's proposals are fetched only if the draft was asked to
 propose (`proposals`). `report` returns statistics of the steps.
 """

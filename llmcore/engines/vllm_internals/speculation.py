@@ -6,8 +6,8 @@ cached without the draft's part would spoil the proposals for all requests that 
 failed trials it does not even do that, see `Speculation.should_draft_read`.) It never reads replies written
 without it. A step without proposals samples as in an engine without a draft.
 
-For vLLM 0.32. If another version lacks the names below, a warning is logged and the draft costs time even
-when unused. The same applies to vLLM's second model runner, which is not patched
+For vLLM 0.32 and 0.33. If another version lacks the names below, a warning is logged and the draft costs
+time even when unused. The same applies to vLLM's second model runner, which is not patched
 (`vllm_fitness.draft_cost_warning`).
 """
 
