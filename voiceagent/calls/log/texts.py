@@ -70,8 +70,8 @@ class ReadTexts:
         return value
 
     def may_answer_typed(self, start: Json) -> bool:
-        """Return True if a `StartResponse` answers the conversation, and so what was typed last: no turn, text
-        of the agent's own, or other prompt.
+        """Return True if a `StartResponse` answers the conversation, and so what was typed last: it has no
+        turn, no text of the agent's own and no other prompt.
         """
         other_prompt = start.get("own_prompt") or start.get("out_of_band")  # old logs lack these and "say"
         return start["turn_id"] is None and not self.resolved(start.get("say", "")) and not other_prompt
