@@ -27,6 +27,7 @@ LEAST = 0.05
 SMOOTHED = 3
 """Windows to average, which evens out peaks of the reverberation."""
 
+
 class Reverberation:
     """Estimator for at most `windows` windows of `window_s` each.
 
@@ -56,6 +57,7 @@ class Reverberation:
                 shares = np.sort(even[heard] / before[heard])
                 added = np.maximum(added, before * shares[int(LEAST * len(shares))])
         return added
+
 
 FALL = 10 ** (30 / 10)
 """A window 30 dB below the voice's peak is silence."""
@@ -97,6 +99,7 @@ _END_WINDOWS = round(END_S / WINDOW_S)
 _ROOM_WINDOWS = round(ROOM_S / WINDOW_S)
 _ROOM = Reverberation(_ROOM_WINDOWS, WINDOW_S)
 _TOGETHER = 3
+
 
 class LoudnessFall:
     """Detector of silence at the end of a chunk in which the model still detects a voice.
@@ -172,6 +175,7 @@ class LoudnessFall:
         if not noisy or self._sure_ago_s > UNSURE_S:
             return ago_s
         return max(ago_s, self._sure_ago_s + SURE_AFTER_S)
+
 
 def _together(energies: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the means of three consecutive windows: a single loud one is a click, or a peak of noise."""
