@@ -158,7 +158,7 @@ class LoudnessFall:
 
         Against labels by energy at the source, on recordings of people that were not used for tuning, the
         error is 14 to 52 ms at the median and 118 to 162 ms at the 95th percentile
-        (`tests/bench/results/sound.md`, "before").
+        (`tests/bench/voice_end.py measure`, by these rules alone).
         """
         if len(self._recent) < _TOGETHER:
             return 0.0

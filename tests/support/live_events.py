@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 HEAD = """# Events of the Live API
 
-Every event type of the `openai` package 3.57, and the test that sends or takes it. A test compares the table
-with the package's types and with the tests (`tests/voiceagent/transports/live/protocol/test_event_table.py`);
-`python tests/support/live_events.py docs/live-events.md` writes this page.
+Every event type of the `openai` package 3.57. A test compares this page with the package's types and with the
+tests that send or take each event; `python tests/support/live_events.py docs/live-events.md` writes it.
 [What fields do](live-api.md#taken-ignored-refused).
 
-| event | from | here | test |
-| --- | --- | --- | --- |
+| from | here | events |
+| --- | --- | --- |
 """
 _LIVE = "tests/voiceagent/transports/live/"
 SOCKET, FIXTURE, SIDEBANDS, WEBRTC = (
@@ -113,10 +112,13 @@ SERVER = (
 
 def page() -> str:
     """Return the page."""
-    rows = [("client", row) for row in CLIENT] + [("server", row) for row in SERVER]
+    sides = {"client": CLIENT, "server": SERVER}
+    fates: dict[tuple[str, str], list[str]] = {}
+    for side, rows in sides.items():
+        for row in rows:
+            fates.setdefault((side, row.fate), []).append(f"`{row.event}`")
     return HEAD + "".join(
-        f"| `{row.event}` | {side} | {row.fate} | `{row.file.removeprefix('tests/')}`: `{row.test}` |\n"
-        for side, row in rows
+        f"| {side} | {fate} | {', '.join(events)} |\n" for (side, fate), events in fates.items()
     )
 
 

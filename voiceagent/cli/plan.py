@@ -57,10 +57,10 @@ COMPUTE_SHARE, BANDWIDTH_SHARE = 0.17, 0.56
 """Shares of a GPU's operations and bandwidth that are reached: an H100, 8 B in FP8, vLLM 0.24 (2026-11-26):
 100 prompts of 500 tokens took 2.3 s while answers were generated; a single answer took 4.3 ms a token.
 """
-CALLS_A_CORE = 140
-"""Seven tenths of the 200 calls that one core carried at p95 482 ms (engines of fixed cost, 2026-11-24)."""
-CPU_S_A_MINUTE = 0.14
-"""CPU seconds a call-minute, from the same measurement."""
+CALLS_A_CORE = 100
+"""One core carried them with waits of 351 ms at p95, and a third of it idle (fixed engines, 2026-11-30)."""
+CPU_S_A_MINUTE = 0.41
+"""CPU seconds a call-minute, from the same measurement, in the slowest of its hours."""
 WIRE_KBPS = {"webrtc": 54, "twilio": 128, "realtime": 540}
 """Kilobits a second in each direction, by the protocols' arithmetic: Opus at 32 kb/s in RTP, UDP and IP;
 mu-law in base64 and JSON; PCM at 24 kHz in the same.
@@ -136,7 +136,10 @@ def print_plan(
         cost = (made.replicas * gpu_hour + made.gateway_cores * core_hour) / 60 / calls
         rows.append(("cost a call-minute", f"{cost:.6f} while all {calls} go on"))
     rows += [
-        ("measured", f"2026-11-24, one core: 200 calls, {CPU_S_A_MINUTE} CPU s a call-minute"),
+        (
+            "measured",
+            f"2026-11-30, one core: {CALLS_A_CORE} calls, {CPU_S_A_MINUTE} CPU s a call-minute",
+        ),
         (
             "",
             f"2026-11-26, an H100 in FP8: {COMPUTE_SHARE:.0%} of its operations, "

@@ -78,7 +78,7 @@ async def calls(
     figures = await measure(Uncached(llm) if uncached else llm, variant, load, started.replay)
     found = figures.summary()
     rows = [
-        (f"{name}, p50, p95, p99", ", ".join(f"{found[f'{name} p{rank} ms']:.1f}" for rank in (50, 95, 99)))
+        (name, ", ".join(f"{found[f'{name} p{rank} ms']:.1f}" for rank in (50, 95, 99)))
         for name in FIGURES
         if f"{name} p50 ms" in found
     ]

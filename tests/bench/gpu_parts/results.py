@@ -10,6 +10,8 @@ from pathlib import Path
 Rows = list[tuple[str, str]]
 """Names of measurements, and their figures."""
 PASSED = "passed"
+BAR = "\\|"
+"""A bar within a cell of a table."""
 DRY_RUN = "a stand-in for an engine: **no figure here was measured**"
 
 
@@ -53,20 +55,25 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_table(path: Path, device: str, options: str, results: Mapping[str, Result | None]) -> None:
-    """Write all figures so far, each with its date and its command. options: of `gpu_proof.py`, beside the
-    part's name. A part without a result was not measured yet.
+    """Write all figures so far, a row a part. options: of `gpu_proof.py`, beside the part's name. A part
+    without a result was not measured yet.
     """
-    text = [f"# Measured on {device}", "", "By `make gpu-proof`; the model of 8 B has random weights.", ""]
-    text += ["| part | what | figures | date, UTC | command |", "| --- | --- | --- | --- | --- |"]
+    text = [
+        f"# Measured on {device}",
+        "",
+        "By `make gpu-proof`; the model of 8 B has random weights. Times are",
+    ]
+    text += ["milliseconds, three figures p50, p95, p99. One part again:"]
+    text += [f'`python tests/bench/gpu_proof.py {options}--only "PART"`', ""]
+    text += ["| part | figures | date, UTC |", "| --- | --- | --- |"]
     for name, result in results.items():
         if result is None:
-            text.append(f"| {name} | not measured | | | |")
             continue
-        rows = result.rows or [("no figures", "")]
+        rows = [f"{what}: {figures}" for what, figures in result.rows] or ["no figures"]
         if result.ended != PASSED:
-            rows = [*rows, ("failed", f"{result.ended}, after {result.seconds:.0f} s")]
-        command = f'`gpu_proof.py {options}--only "{name}"`'
-        for what, figures in rows:
-            cells = (name, what, figures.replace("|", "\\|"), result.date, command)
-            text.append(f"| {' | '.join(cells)} |")
+            rows.append(f"failed: {result.ended}, after {result.seconds:.0f} s")
+        text.append(f"| {name} | {'<br>'.join(rows).replace('|', BAR)} | {result.date} |")
+    missing = [name for name, result in results.items() if result is None]
+    if missing:
+        text += ["", f"Not measured: {'; '.join(missing)}."]
     write_whole(path, "\n".join(text) + "\n")

@@ -140,9 +140,10 @@ def test_later_run_measures_only_what_is_missing_or_failed(tmp_path: Path) -> No
     assert "BF16: streams, BF16\n" in again.stdout
     table = (tmp_path / "RESULTS-gpu.md").read_text()
     assert "no figure here was measured" in table
-    rows = [line for line in table.splitlines() if '--dry-run --only "streams, BF16"' in line]
-    assert len(rows) == 2
-    assert "| floor | not measured |" in table
+    assert 'gpu_proof.py --dry-run --only "PART"' in table
+    (row,) = [line for line in table.splitlines() if line.startswith("| streams, BF16 |")]
+    assert row.count(" streams: ") == 2
+    assert table.splitlines()[-1].startswith("Not measured: ") and "; floor; " in table
 
 
 def test_without_time_nothing_is_started_and_the_status_is_1(tmp_path: Path) -> None:

@@ -42,6 +42,10 @@ def test_a_replica_is_in_reserve() -> None:
     assert plan(1, LLAMA, H100, 2).replicas == 2
 
 
+def test_a_core_of_a_gateway_has_no_more_calls_than_one_was_measured_with() -> None:
+    assert [plan(calls, LLAMA, H100, 2).gateway_cores for calls in (100, 101)] == [1, 2]
+
+
 def test_a_model_that_does_not_fit_is_refused_with_what_it_needs() -> None:
     with pytest.raises(CommandFailed, match=r"needs 160 GB; a GPU has 80"):
         plan(1, MODELS["llama-3.1-70b"], H100, 2)
@@ -55,7 +59,7 @@ def test_a_model_that_is_too_slow_for_speech_is_refused() -> None:
 def test_the_command_tells_what_is_measured_and_what_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--calls", "10000", "--gpu-hour", "3", "--core-hour", "0.04"]) == 0
     told = capsys.readouterr().out
-    assert all(part in told for part in ("replicas", "cost a call-minute", "2026-11-24", "not measured"))
+    assert all(part in told for part in ("replicas", "cost a call-minute", "2026-11-30", "not measured"))
 
 
 @pytest.mark.parametrize("calls", [10, 1_000, 100_000])
