@@ -34,6 +34,7 @@ _SIGNS = {"%": " percent ", "×": " times ", "=": " equals ", "&": " and ", "$":
 _SPELLINGS = (
     (re.compile(r"<(?:hes|cutoff)-[^>]*>|<[^>]*>|\[[^\]]*\]"), " "),  # marks of transcribers
     (re.compile(r"(?<=\d)[,](?=\d{3}\b)"), ""),
+    (re.compile(r"(?<![\w)])[-−](?=\d)"), " minus "),  # not the hyphens of telephone numbers
     (re.compile(r"\bcan't\b"), "can not"),
     (re.compile(r"\bwon't\b"), "will not"),
     (re.compile(r"n't\b"), " not"),

@@ -19,6 +19,8 @@ WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
         ("two hundred and five", "205"),
         ("five oh nine", "509"),
         ("a 12% chance", "a twelve percent chance"),
+        ("it is minus five outside", "It is -5 outside."),
+        ("four one five, five five five, oh one two three", "(415) 555-0123"),
         ("I'm here and can't wait", "I am here, and can not wait."),
         ("fire fox", "Firefox."),
         ("montreal uh um forced <hes-al> aligner", "Montreal forced aligner."),
@@ -31,6 +33,13 @@ def test_the_same_words_written_otherwise_are_no_error(spoken, recognized):
 
 def test_every_wrong_missing_and_additional_word_counts():
     assert word_errors("go forward ten meters", "so forward meters please") == WordErrors(4, 5)
+
+
+@pytest.mark.parametrize(
+    ("spoken", "recognized"), [("It is -5.", "It is 5."), ("0412", "412"), ("(415) 555-0123", "555-0123")]
+)
+def test_a_lost_sign_zero_or_area_code_is_an_error(spoken, recognized):
+    assert word_errors(spoken, recognized).errors > 0
 
 
 def test_a_word_that_stands_twice_is_an_error():
