@@ -32,7 +32,7 @@ def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
         pattern = "|".join(re.escape(short) for short in sorted(numbered, key=len, reverse=True))
         rules.append(
             rule(
-                rf"(?:{pattern})\ ?(?=\d|(?-i:(?:{NUMERAL.pattern})\b))",
+                rf"(?:{pattern})\ ?(?=\d|(?-i:(?:{NUMERAL.pattern})\b|[A-Z]{{1,4}}-?\d))",
                 _read_before_number,
                 flags=re.IGNORECASE,
             )
@@ -45,7 +45,7 @@ def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
                 lambda match, language: _ending(match, names[match[0]], language),
             )
         )
-    first = _SPANISH if language.code == "es" else ()
+    first = {"en": (_LETTER_PAIR,), "es": _SPANISH}.get(language.code, ())
     return (*first, *rules, *{"en": _ENGLISH, "de": _GERMAN}.get(language.code, ()), *_INITIALS)
 
 
@@ -107,7 +107,26 @@ def _read_versus(match: re.Match[str], _: Language) -> str | None:
     return "versus" if re.search(r"\b[A-Z][\w.'’]*[ ]$", text_before(match, 24)) else None
 
 
+def _read_age(match: re.Match[str], _: Language) -> str:
+    """Read "a 10 y/o" and "35 y.o."."""
+    words = "year old" if re.search(r"\ban?[ ]\d+[ -]$", text_before(match, 12)) else "years old"
+    return f"{words}." if match[0].endswith(".") and not text_after(match).strip() else words
+
+
+def _read_letter_pair(match: re.Match[str], language: Language) -> str | None:
+    """Read "I/O" and "W/D" as two letters; "N/A" and "Y/N" have words of their own."""
+    own = match[0] in both_cases(language.before_more) or match[0] in ("N/A", "Y/N")
+    return None if own and match[0] != "W/" else f"{match[1]} {match[2]}"
+
+
+_LETTER_PAIR = rule(r"([A-Z])/([A-Z])(?![\w/'’.])", _read_letter_pair)
 _ENGLISH = (
+    rule(r"(?<=\d[ -])(?:y/o\b|y\.o\.)", _read_age),
+    rule(r"[Aa]pt\.(?=[ ][a-z])", lambda m, _: "apartment" if m[0][0] == "a" else "Apartment"),
+    rule(
+        r"(?<=\d\+[ ])(mins|hrs|yrs|secs)\b(?:\.(?=[ ][a-z]))?",
+        lambda m, language: language.units[m[1]].many,
+    ),
     rule(r"(Dr|St)\b(\.?)", _read_doctor),
     rule(rf"({'|'.join(_STREETS)})\b(\.?)", _read_street),
     rule(
