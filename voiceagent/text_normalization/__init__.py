@@ -122,6 +122,8 @@ def _read_mark(text: str, at: int, spoken: Spoken) -> int:
         spoken.add_space()
         return glued.end()
     spoken.add_mark(text[at], at)
+    if text[at] in "—–" and not _UNSPACED.match(text, at + 1):
+        spoken.add_space()  # "three left—hurry"
     return at + 1
 
 

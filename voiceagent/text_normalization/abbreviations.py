@@ -17,6 +17,8 @@ _TITLES = {
     "Gov": "Governor", "Sen": "Senator", "Mt": "Mount", "Ft": "Fort",
 }  # fmt: skip
 """Titles before a name that are also written without a full stop."""
+_CAPITALIZED = frozenset(["Rev.", "Rep.", "Gen.", "Col.", "Hon.", "Pres.", "Sen."])
+"""Titles that are abbreviations of other words, unless a name follows."""
 _LIMITS = {"max.": "maximum", "min.": "minimum"}
 _AFTER_NAME = re.compile(
     r"\b(?!(?:The|Our|Your|My|This|At|In|On|To|From|Near|Visit|And|For|Is|Ask|Call|See|Both)\s)[A-Z]\w*\s+$"
@@ -57,6 +59,8 @@ def _read_before_number(match: re.Match[str], language: Language) -> str | None:
 
 def _ending(match: re.Match[str], words: str, language: Language) -> str:
     """Return the words, with a full stop if that of the abbreviation also ends the sentence."""
+    if match[0] in _CAPITALIZED and re.match(r"[ ][a-z]", text_after(match, 2)):
+        return match[0]  # "Rev. up 5%" is no reverend
     if not match[0].endswith(".") or words.endswith("."):
         return words
     if match[0] not in both_cases(language.anywhere) and text_after(match).strip():
@@ -96,8 +100,10 @@ def _read_german_street(match: re.Match[str], language: Language) -> str:
     )
 
 
-def _initials(match: re.Match[str], language: Language) -> str:
+def _initials(match: re.Match[str], language: Language) -> str | None:
     letters = match[0].replace(".", "")
+    if letters in language.states and re.match(r"[ ]\d{5}(?!\d)", text_after(match, 7)):
+        return None  # "D.C. 20001": `streets` has the state
     ends = ends_after_abbreviation(match[0], text_after(match, 40), language, text_before(match, 60))
     return f"{letters}." if ends else letters
 
@@ -143,7 +149,7 @@ _ENGLISH = (
     rule(rf"(?:{'|'.join(_TITLES)})\b(?=\ [A-Z][a-z])", lambda m, _: _TITLES[m[0]]),
     rule(r"(?:Mr|Mrs|Ms)\b(?=\ [A-Z])", lambda m, _: {"Mr": "Mister", "Mrs": "Missus", "Ms": "Miz"}[m[0]]),
     rule(
-        r"(?:apt|ste|bldg|rm|hwy|rte|rt)\b(?=\ \#?\d)",
+        r"(?:apt|ste|bldg|rm|hwy|rte|rt|ext)\b(?=\ \#?\d)",
         lambda m, language: language.before_numbers[f"{m[0].lower()}."],
         flags=re.IGNORECASE,
     ),

@@ -192,8 +192,8 @@ def _read_times(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_ages(match: re.Match[str], language: Language) -> str | None:
-    """Read "under-12s"."""
-    if not re.search(r"\b(?:under|over)-$", text_before(match, 8)):
+    """Read "under-12s", "2x4s"."""
+    if not re.search(r"\b(?:under|over)-$|\dx$", text_before(match, 8)):
         return None
     words = number_words(match[1], language) or ""
     return (
@@ -285,7 +285,13 @@ def quantity_rules(language: Language) -> tuple[Rule, ...]:
         *(rule(rating, _read_out_of, code) for code in _OUT_OF),
         *(rule(r"(\d{1,4}(?:[.,]\d{1,2})?)[ ]?[x×](?=[ ]?\d)", _read_by, code) for code in _BY),
         rule(r"(\d{2,3})/(\d{2,3})(?![\d/])(?P<unit>[ ]?mmHg\b)?", _read_over, "en", "de", "es"),
-        rule(rf"(\d{{1,3}}(?:{language.decimal}\d)?)[ ]?x\b(?![ ]?\d)", _read_times, "en", "de", "es"),
+        rule(
+            rf"(\d{{1,3}}(?:{language.decimal}\d)?)[ ]?(?:x\b(?![ ]?\d)|×(?=/))",
+            _read_times,
+            "en",
+            "de",
+            "es",
+        ),
         rule(r"(\d{1,3})X(?=[ ](?:the|a|as|per|more|less|[a-z]+er)\b)", _read_times, "en"),
         rule(r"(\d{1,2})s\b", _read_ages, "en"),
         rule(r"(?P<year>(?:1[1-9]|20)?[2-9]0)(?P<ending>ern?)\b", _read_german_decade, "de"),

@@ -131,7 +131,7 @@ _GRADE = re.compile(
     re.IGNORECASE,
 )
 """A mark of a school or a blood type, up to its sign."""
-_AFTER_AMOUNT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?$")
+_AFTER_AMOUNT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?[x×]?$")
 _AFTER_UNIT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?[^\W\d_]{{1,6}}[²³]?$")
 _PERIODS = word_set(
     "day night hour week month year minute second person guest room item unit visit user seat child adult "

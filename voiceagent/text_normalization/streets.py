@@ -55,6 +55,12 @@ def _read_state_and_zip(match: re.Match[str], language: Language) -> str | None:
     return f"{_STATES[match[1]]} {digit_words(match[2], language)}"
 
 
+def _read_pointed_state_and_zip(match: re.Match[str], language: Language) -> str | None:
+    """Read "D.C. 20001"."""
+    state = _STATES.get(match[1] + match[2])
+    return f"{state} {digit_words(match[3], language)}" if state else None
+
+
 def _read_direction(match: re.Match[str], _: Language) -> str:
     return "".join(_DIRECTIONS[letter] for letter in match[1]).capitalize()
 
@@ -117,6 +123,7 @@ NAME_RULES: tuple[Rule, ...] = (
     rule(r"([NS][EW]|[NSEW])\b(?![.'’])", _read_direction_after_street, "en"),
     rule(r"(I|US|SR)-(\d{1,3})\b", _read_road, "en"),
     rule(rf"({'|'.join(_STATES)})\.?[ ](\d{{5}}(?:-\d{{4}})?)(?!\d)", _read_state_and_zip, "en"),
+    rule(r"([A-Z])\.([A-Z])\.[ ](\d{5})(?!\d)", _read_pointed_state_and_zip, "en"),
     rule(rf"(?:{'|'.join(_UNMISTAKABLE_STATES)})\b", _read_state, "en"),
     rule(
         r"(?<=\d[ ])([NS]?[EW]|[NS])\b\.?(?=[ ](?:[A-Z][a-z]|\d{1,3}(?:st|nd|rd|th)\b))",

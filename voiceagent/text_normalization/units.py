@@ -36,8 +36,8 @@ _TEMPERATURES = re.compile(
 
 def _read_unit(match: re.Match[str], language: Language) -> str | None:
     symbol = match["unit"]
-    if symbol == "s" and re.search(r"\b(?:under|over)-$", text_before(match, 8)):
-        return None  # "under-12s"
+    if symbol == "s" and re.search(r"\b(?:under|over)-$|\dx$", text_before(match, 8)):
+        return None  # "under-12s", "2x4s"
     if symbol == "d" and not re.match(r"\s?\d{1,2}\s?h", text_after(match, 6)):
         return None
     minutes = symbol == "m" and (
