@@ -84,7 +84,7 @@ function row(call) {
   marks.append(list);
   const length = call.seconds === null ? "" : clock(call.seconds);
   const wait = call.longest_wait_ms > 0 ? `${Math.round(call.longest_wait_ms)} ms` : "";
-  made.append(began, element("td", "number", length), element("td", "number", call.turns || ""), element("td", "number", wait), marks);
+  made.append(began, element("td", "number", length), element("td", "number", call.responses || ""), element("td", "number", wait), marks);
   return made;
 }
 

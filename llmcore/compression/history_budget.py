@@ -9,6 +9,8 @@ from llmcore.engine import Message, Usage
 
 USUAL_TOKENS_PER_CHARACTER = 0.25
 """English average, used until the model's own count is known."""
+MIN_TOKENS_PER_CHARACTER = 0.1
+"""Less is no count of the whole prompt: some servers leave out the tokens that were cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class TokenEstimate:
     def observe(self, messages: Sequence[Message], usage: Usage) -> None:
         """Calibrate with the token count of a prompt, if the engine reported it."""
         if usage.prompt_tokens and (count := characters(messages)):
-            self.per_character = usage.prompt_tokens / count
+            self.per_character = max(usage.prompt_tokens / count, MIN_TOKENS_PER_CHARACTER)
 
     def tokens(self, messages: Sequence[Message]) -> int:
         return round(characters(messages) * self.per_character)

@@ -245,4 +245,4 @@ async def test_a_killed_server_leaves_all_but_a_second_of_its_call(config: Path)
     assert len(pieces(agent, rate_hz)) >= 2
     async with served(config):
         call = await state_of_the_only_call(kept)
-    assert (call.state, call.reason, call.turns) == ("broken", None, 2)
+    assert (call.state, call.reason, call.responses) == ("broken", None, 2)

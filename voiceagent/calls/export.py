@@ -17,7 +17,7 @@ from voiceagent.calls.store import CallStore
 
 def export(store: CallStore, call: CallRow) -> Iterator[bytes]:
     """Yield the zip in pieces: store's data, log, recording. Raises StoreError, PlaceError, LogError."""
-    shown = {**asdict(call), "turns": [asdict(turn) for turn in store.turns_of(call.call_id)]}
+    shown = {**asdict(call), "responses": [asdict(turn) for turn in store.turns_of(call.call_id)]}
     shown["tools"] = [asdict(tool) for tool in store.tools_of(call.call_id)]
     log = read_log_at(call.place)
     sink = _Sink()

@@ -16,7 +16,8 @@ class CallRow:
     """One call in lists.
 
     state: "running", "ended" or "broken" (its process died). place: location of its files. size_bytes: of its
-    files. interruptions, failures: cut responses, failed engines. longest_wait_s: of its turns. false_ends:
+    files. responses: of the agent, its greeting included. interruptions, failures: cut responses, failed
+    engines. longest_wait_s: of the caller, None if no response answered speech. false_ends:
     turns answered before they were over. tool_failures: failed tools. end_code: as in `CallEnded`.
     """
 
@@ -27,10 +28,10 @@ class CallRow:
     reason: str | None
     place: str
     size_bytes: int
-    turns: int
+    responses: int
     interruptions: int
     failures: int
-    longest_wait_s: float
+    longest_wait_s: float | None
     false_ends: int = 0
     tool_failures: int = 0
     end_code: str = ""
@@ -186,8 +187,10 @@ def _storable(text: str) -> str:
 
 def to_call_row(row: sa.RowMapping) -> CallRow:
     values = dict(row)
-    size_bytes, longest_us = values.pop("bytes"), values.pop("longest_wait_us")
-    return CallRow(**values, size_bytes=size_bytes, longest_wait_s=longest_us / 1e6)
+    responses, size_bytes = values.pop("turns"), values.pop("bytes")
+    longest_us = values.pop("longest_wait_us")
+    longest_wait_s = longest_us / 1e6 if longest_us else None
+    return CallRow(**values, responses=responses, size_bytes=size_bytes, longest_wait_s=longest_wait_s)
 
 
 def to_turn(row: sa.RowMapping, stages: list[Stage]) -> Turn:

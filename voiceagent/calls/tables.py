@@ -33,7 +33,7 @@ calls = Table(
     Column("reason", Text),
     Column("place", Text, nullable=False),  # of its files: a folder, or a URL that fsspec supports
     Column("bytes", BigInteger, nullable=False),
-    Column("turns", Integer, nullable=False),
+    Column("turns", Integer, nullable=False),  # of the agent: its responses
     Column("interruptions", Integer, nullable=False),
     Column("failures", Integer, nullable=False),
     Column("longest_wait_us", BigInteger, nullable=False),

@@ -50,20 +50,20 @@ def list_calls(config: Config, wanted: CallFilter, limit: int, as_json: bool) ->
     if as_json:
         print(json.dumps({"calls": [asdict(call) for call in calls]}, indent=2))
         return
-    heads = ("began", "call", "state", "seconds", "turns", "cut", "failures", "longest wait", "KiB")
+    heads = ("began", "call", "state", "seconds", "answers", "cut", "failures", "longest wait", "KiB")
     rows = [
         (
             _when(call.started_at),
             call.call_id,  # the other commands need it
             call.state,
             "" if call.seconds is None else f"{call.seconds:.1f}",
-            *(str(n) for n in (call.turns, call.interruptions, call.failures + call.tool_failures)),
-            f"{call.longest_wait_s * 1000:.0f} ms",
+            *(str(n) for n in (call.responses, call.interruptions, call.failures + call.tool_failures)),
+            "" if call.longest_wait_s is None else f"{call.longest_wait_s * 1000:.0f} ms",
             f"{call.size_bytes / 1024:.0f}",
         )
         for call in calls
     ]
-    spare = ("KiB", "failures", "cut", "seconds", "turns", "state", "began")
+    spare = ("KiB", "failures", "cut", "seconds", "answers", "state", "began")
     print_table(heads, rows, spare=spare, whole=True, right=3)
 
 
@@ -74,7 +74,7 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
         turns, tools = store.turns_of(call_id), store.tools_of(call_id)
         facts = {fact.name: fact.value for fact in store.facts_of(call_id)}
     if as_json:
-        shown = {**asdict(call), "provider_data": facts, "turns": [asdict(turn) for turn in turns]}
+        shown = {**asdict(call), "provider_data": facts, "responses": [asdict(turn) for turn in turns]}
         print(json.dumps({**shown, "tools": [asdict(tool) for tool in tools]}, indent=2))
         return
     console = Console()

@@ -241,6 +241,7 @@ class TurnConfig(Section):
             preempt_without_words=True,
             backchannel_after_s=MIN_PAUSE_S,
             idle_items=True,
+            answers_over_buffer=True,
         )
 
 

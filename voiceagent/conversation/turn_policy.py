@@ -55,7 +55,8 @@ class TurnPolicy:
     False in logs of builds that started it after the end only.
     backchannel_after_s: length of a pause from which the agent may say a backchannel; 0 in logs of builds
     that said it as soon as the pause had been judged. idle_items: the silence of an idle caller becomes an
-    item; False in logs of builds where it did not.
+    item; False in logs of builds where it did not. answers_over_buffer: audio that a client has not committed
+    is no speech of the caller, and nothing waits for it; False in logs of builds in which it was.
     languages: rules of each language of a call that serves several, the configured one first; () for one
     language.
     """
@@ -86,6 +87,7 @@ class TurnPolicy:
     preempt_without_words: bool = False
     backchannel_after_s: float = 0.0
     idle_items: bool = False
+    answers_over_buffer: bool = False
     languages: tuple[LanguageRules, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
     def in_language(self, code: str) -> TurnPolicy:

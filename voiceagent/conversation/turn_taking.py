@@ -92,6 +92,7 @@ class TurnTaking:
         turn, recognize = self._caller.start(
             at_s, padding_s, respond, self._voice.resumed_turn(at_s), self.private
         )
+        turn.by_hand = detection is None
         over_agent = self._voice.on_turn_started(turn, level_db, detection)
         if over_agent is not None:
             return [recognize, *over_agent]

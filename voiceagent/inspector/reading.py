@@ -53,7 +53,8 @@ def shown(call: CallRow) -> dict[str, Any]:
     """Return the fields of a call for lists, without the location of its files."""
     fields = asdict(call)
     del fields["place"]
-    fields["longest_wait_ms"] = round(1000 * fields.pop("longest_wait_s"), 1)
+    longest_s = fields.pop("longest_wait_s")
+    fields["longest_wait_ms"] = None if longest_s is None else round(1000 * longest_s, 1)
     return fields
 
 

@@ -48,7 +48,7 @@ _PLAIN = re.compile(r"(?![A-Z]{2,3}\s|Rs\s)[^\W\d_]+(?=[\s,;!?]|$)")
 _PUNCTUATION = frozenset(".,?;\"'’“”")
 _ENTITY = re.compile(r"&(?:\#\d{1,6}|[a-z]{2,8});")
 """A character as HTML writes it: "&quot;", "&#39;"."""
-_SECOND_SIDE = re.compile(r"\d[x×]$")
+_SECOND_SIDE = re.compile(r"\d['’′\"″]?[x×]$")
 """The text before the second number of "9x13 cm"."""
 _ELIDED = re.compile(r"\b(?:[dlDL]|qu|[Dd]all|[Dd]ell|[Nn]ell|[Aa]ll|[Ss]ull|un)$")
 """French and Italian words before an apostrophe: "l'8 marzo"."""
@@ -122,6 +122,8 @@ def _read_mark(text: str, at: int, spoken: Spoken) -> int:
         spoken.add_space()
         return glued.end()
     spoken.add_mark(text[at], at)
+    if text[at] in "—–" and not _UNSPACED.match(text, at + 1):
+        spoken.add_space()  # "three left—hurry"
     return at + 1
 
 
@@ -136,7 +138,7 @@ def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
     if text[at].isalnum() and text[at] not in _SUPERSCRIPTS:
         return (
             rules.figures[-1:]
-            if inside_word and not _SECOND_SIDE.search(text, max(0, at - 2), at)
+            if inside_word and not _SECOND_SIDE.search(text, max(0, at - 3), at)
             else rules.figures
         )
     if text[at] in _PUNCTUATION:

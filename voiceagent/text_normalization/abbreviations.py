@@ -17,6 +17,8 @@ _TITLES = {
     "Gov": "Governor", "Sen": "Senator", "Mt": "Mount", "Ft": "Fort",
 }  # fmt: skip
 """Titles before a name that are also written without a full stop."""
+_CAPITALIZED = frozenset(["Rev.", "Rep.", "Gen.", "Col.", "Hon.", "Pres.", "Sen."])
+"""Titles that are abbreviations of other words, unless a name follows."""
 _LIMITS = {"max.": "maximum", "min.": "minimum"}
 _AFTER_NAME = re.compile(
     r"\b(?!(?:The|Our|Your|My|This|At|In|On|To|From|Near|Visit|And|For|Is|Ask|Call|See|Both)\s)[A-Z]\w*\s+$"
@@ -32,7 +34,7 @@ def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
         pattern = "|".join(re.escape(short) for short in sorted(numbered, key=len, reverse=True))
         rules.append(
             rule(
-                rf"(?:{pattern})\ ?(?=\d|(?-i:(?:{NUMERAL.pattern})\b))",
+                rf"(?:{pattern})\ ?(?=\d|(?-i:(?:{NUMERAL.pattern})\b|[A-Z]{{1,4}}-?\d))",
                 _read_before_number,
                 flags=re.IGNORECASE,
             )
@@ -45,7 +47,7 @@ def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
                 lambda match, language: _ending(match, names[match[0]], language),
             )
         )
-    first = _SPANISH if language.code == "es" else ()
+    first = {"en": (_LETTER_PAIR,), "es": _SPANISH}.get(language.code, ())
     return (*first, *rules, *{"en": _ENGLISH, "de": _GERMAN}.get(language.code, ()), *_INITIALS)
 
 
@@ -57,6 +59,8 @@ def _read_before_number(match: re.Match[str], language: Language) -> str | None:
 
 def _ending(match: re.Match[str], words: str, language: Language) -> str:
     """Return the words, with a full stop if that of the abbreviation also ends the sentence."""
+    if match[0] in _CAPITALIZED and re.match(r"[ ][a-z]", text_after(match, 2)):
+        return match[0]  # "Rev. up 5%" is no reverend
     if not match[0].endswith(".") or words.endswith("."):
         return words
     if match[0] not in both_cases(language.anywhere) and text_after(match).strip():
@@ -96,8 +100,10 @@ def _read_german_street(match: re.Match[str], language: Language) -> str:
     )
 
 
-def _initials(match: re.Match[str], language: Language) -> str:
+def _initials(match: re.Match[str], language: Language) -> str | None:
     letters = match[0].replace(".", "")
+    if letters in language.states and re.match(r"[ ]\d{5}(?!\d)", text_after(match, 7)):
+        return None  # "D.C. 20001": `streets` has the state
     ends = ends_after_abbreviation(match[0], text_after(match, 40), language, text_before(match, 60))
     return f"{letters}." if ends else letters
 
@@ -107,7 +113,26 @@ def _read_versus(match: re.Match[str], _: Language) -> str | None:
     return "versus" if re.search(r"\b[A-Z][\w.'’]*[ ]$", text_before(match, 24)) else None
 
 
+def _read_age(match: re.Match[str], _: Language) -> str:
+    """Read "a 10 y/o" and "35 y.o."."""
+    words = "year old" if re.search(r"\ban?[ ]\d+[ -]$", text_before(match, 12)) else "years old"
+    return f"{words}." if match[0].endswith(".") and not text_after(match).strip() else words
+
+
+def _read_letter_pair(match: re.Match[str], language: Language) -> str | None:
+    """Read "I/O" and "W/D" as two letters; "N/A" and "Y/N" have words of their own."""
+    own = match[0] in both_cases(language.before_more) or match[0] in ("N/A", "Y/N")
+    return None if own and match[0] != "W/" else f"{match[1]} {match[2]}"
+
+
+_LETTER_PAIR = rule(r"([A-Z])/([A-Z])(?![\w/'’.])", _read_letter_pair)
 _ENGLISH = (
+    rule(r"(?<=\d[ -])(?:y/o\b|y\.o\.)", _read_age),
+    rule(r"[Aa]pt\.(?=[ ][a-z])", lambda m, _: "apartment" if m[0][0] == "a" else "Apartment"),
+    rule(
+        r"(?<=\d\+[ ])(mins|hrs|yrs|secs)\b(?:\.(?=[ ][a-z]))?",
+        lambda m, language: language.units[m[1]].many,
+    ),
     rule(r"(Dr|St)\b(\.?)", _read_doctor),
     rule(rf"({'|'.join(_STREETS)})\b(\.?)", _read_street),
     rule(
@@ -124,7 +149,7 @@ _ENGLISH = (
     rule(rf"(?:{'|'.join(_TITLES)})\b(?=\ [A-Z][a-z])", lambda m, _: _TITLES[m[0]]),
     rule(r"(?:Mr|Mrs|Ms)\b(?=\ [A-Z])", lambda m, _: {"Mr": "Mister", "Mrs": "Missus", "Ms": "Miz"}[m[0]]),
     rule(
-        r"(?:apt|ste|bldg|rm|hwy|rte|rt)\b(?=\ \#?\d)",
+        r"(?:apt|ste|bldg|rm|hwy|rte|rt|ext)\b(?=\ \#?\d)",
         lambda m, language: language.before_numbers[f"{m[0].lower()}."],
         flags=re.IGNORECASE,
     ),

@@ -7,6 +7,7 @@ The search goes from the figures backwards. It skips words that may stand betwee
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Literal
 
 from voiceagent.text_normalization.languages import Labels, Language, word_set
@@ -53,11 +54,21 @@ def label_of(before: str, after: str, language: Language) -> Label | None:
         return None
     if _MASK.search(before[-24:]):
         return "code"
-    if labels.counted.match(after):
+    if labels.counted.match(after) or _unit_after(language).match(after):
         return None
     if not _MANY.match(after) and (earlier := _EARLIER.search(before, max(0, len(before) - 40))):
         before = before[: earlier.start()]
     return _walk_back(before, labels) or _label_after(after, labels)
+
+
+@cache
+def _unit_after(language: Language) -> re.Pattern[str]:
+    """Return the pattern of a unit after figures that are measured: "the room is 850 sq. ft."; letters alone
+    may belong to a code.
+    """
+    units = (re.escape(unit) for unit in sorted(language.units, key=len, reverse=True))
+    several = "|".join(unit for unit in units if re.search(r"[^\W\d_].?[^\W\d_]", unit))
+    return re.compile(rf"[ ](?:{several or '(?!)'})(?!\w)")
 
 
 def _kind(labels: Labels, word: str) -> Label | None:

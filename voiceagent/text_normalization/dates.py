@@ -209,7 +209,8 @@ def _read_german_year(match: re.Match[str], language: Language) -> str | None:
 
 
 _BEFORE_DECADE = re.compile(
-    r"(?:\b(?:the|in|his|her|their|my|our|your|early|mid|late)[ ]|-|['’$])$", re.IGNORECASE
+    r"(?:\b(?:the|in|his|her|their|my|our|your|early|mid|late|low|high|upper|lower)[ ]|-|['’$])$",
+    re.IGNORECASE,
 )
 
 
@@ -219,6 +220,8 @@ def _read_decade(match: re.Match[str], language: Language) -> str | None:
     year = int(match["year"])
     if year < 100 and not (match["mark"] or _BEFORE_DECADE.search(text_before(match, 12))):
         return None
+    if year == 0:
+        return "two thousands"
     words = year_words(year, language) if year > 99 else in_words(year, language) or ""
     return f"{words[:-1]}ies" if words.endswith("y") else f"{words}s"
 
@@ -283,7 +286,7 @@ def date_rules(language: Language) -> tuple[Rule, ...]:
             "de",
         ),
         rule(rf"(?P<the>(?!))?{_DAY_OF_MONTH}(?P<month>{month})\b(?!['’])", _read_day_month, "en"),
-        rule(r"(?P<year>(?:1[1-9]|20)\d0|[2-9]0)(?P<mark>['’])?s\b", _read_decade, "en"),
+        rule(r"(?P<year>(?:1[1-9]|20)\d0|[02-9]0)(?P<mark>['’])?s\b", _read_decade, "en"),
         rule(r"(?:1[1-9]|20)\d\d(?![\w%]|[.,:/]\d|[ ]?[€$£])", _read_year, "en"),
         rule(r"1[4-9]\d\d(?![\w%]|[.,:/]\d|[ ]?[€$£])", _read_german_year, "de"),
     )

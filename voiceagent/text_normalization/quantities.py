@@ -18,7 +18,7 @@ _MULTIPLIED = re.compile(
     rf"|[\d.,]+[ ]?(?:mg|mcg|µg|g|kg|cl|dl|ml|mL|l|L|oz|lbs?|IU|[{MONEY_SIGNS}])(?!\w))"
 )
 """An amount after "2 x" that has no sides: "2 x 500 mg", "3.1 × 10^8"."""
-_LENGTH_BEFORE = re.compile(r"\d(?:[ ]?(?:[cmk]?m|ft|in\.?)|['’′\"″])(?:[ ]?[WDHLB])?[ ]$")
+_LENGTH_BEFORE = re.compile(r"\d(?:[ ]?(?:[cmk]?m|ft|in\.?)|['’′\"″])(?:[ ]?[WDHLB])?[ ]?$")
 """A length, also with a letter that names its side: '84" W x 38" D'."""
 _SMALL_PARTS = frozenset([16, 32, 64, 100, 1000])
 """Denominators above ten that are no day of a month."""
@@ -90,7 +90,9 @@ _NAMED_BY_NUMBER = word_set(
     "marque elija opción zimmer tisch raum gleis bus linie seite nummer tür haus taste die der"
 )
 """Words whose number counts nothing: "la mesa 1 tiene vistas"."""
-_TERM_FOLLOWS = re.compile(r"[ ]?(?:[-+−=^/²]|\*[ ]?\d)")
+_TERM_FOLLOWS = re.compile(
+    r"[ ]?(?:[-+−=^²]|\*[ ]?\d|/(?!(?:day|night|week|wk|month|mo|year|yr|hour|hr|Tag|Woche|día|semana)\b))"
+)
 _TERM_PRECEDES = re.compile(r"(?:[+=]|\w[*(]|[-−*](?=[ ])|(?<!\d)[-−])[ ]?$")
 """Signs around an unknown ("2x + 3x", "f(2x)"), which has no range ("2-3x a week")."""
 
@@ -110,6 +112,8 @@ def _read_english_fraction(match: re.Match[str], language: Language) -> str | No
     top, bottom = (int(part) for part in _VULGAR.get(match["part"], match["part"]).split("/"))
     if not 0 < top < bottom or not (bottom <= 10 or bottom in _SMALL_PARTS):
         return None
+    if bottom >= 100 and top > 1 and not match["whole"]:  # a score
+        return f"{in_words(top, language)} {_OUT_OF['en']} {in_words(bottom, language)}"
     one, many = _PARTS.get(bottom) or (in_words(bottom, language, "ordinal") or "",) * 2
     many = many if bottom in _PARTS else f"{many}s"
     if match["whole"]:
@@ -179,7 +183,7 @@ def _read_out_of(match: re.Match[str], language: Language) -> str:
 
 def _read_times(match: re.Match[str], language: Language) -> str | None:
     """Read "10x" as "ten times"; in an equation the letter is an unknown."""
-    if _TERM_FOLLOWS.match(text_after(match, 3)) or _TERM_PRECEDES.search(text_before(match, 2)):
+    if _TERM_FOLLOWS.match(text_after(match, 8)) or _TERM_PRECEDES.search(text_before(match, 2)):
         return None
     if language.code == "de":
         return f"{'ein' if match[1] == '1' else number_words(match[1], language)}mal"
@@ -188,8 +192,8 @@ def _read_times(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_ages(match: re.Match[str], language: Language) -> str | None:
-    """Read "under-12s"."""
-    if not re.search(r"\b(?:under|over)-$", text_before(match, 8)):
+    """Read "under-12s", "2x4s"."""
+    if not re.search(r"\b(?:under|over)-$|\dx$", text_before(match, 8)):
         return None
     words = number_words(match[1], language) or ""
     return (
@@ -256,7 +260,7 @@ def _read_by_of_lengths(match: re.Match[str], language: Language) -> str | None:
     return _BY[language.code] if _LENGTH_BEFORE.search(text_before(match, 8)) else None
 
 
-WORD_RULES: tuple[Rule, ...] = (rule(r"x(?=[ ]\d)", _read_by_of_lengths, *_BY),)
+WORD_RULES: tuple[Rule, ...] = (rule(r"x(?=[ ]?\d)", _read_by_of_lengths, *_BY),)
 """The rules for letters among figures: the "x" in "4 m x 5 m"."""
 
 
@@ -281,7 +285,14 @@ def quantity_rules(language: Language) -> tuple[Rule, ...]:
         *(rule(rating, _read_out_of, code) for code in _OUT_OF),
         *(rule(r"(\d{1,4}(?:[.,]\d{1,2})?)[ ]?[x×](?=[ ]?\d)", _read_by, code) for code in _BY),
         rule(r"(\d{2,3})/(\d{2,3})(?![\d/])(?P<unit>[ ]?mmHg\b)?", _read_over, "en", "de", "es"),
-        rule(rf"(\d{{1,3}}(?:{language.decimal}\d)?)[ ]?x\b(?![ ]?\d)", _read_times, "en", "de", "es"),
+        rule(
+            rf"(\d{{1,3}}(?:{language.decimal}\d)?)[ ]?(?:x\b(?![ ]?\d)|×(?=/))",
+            _read_times,
+            "en",
+            "de",
+            "es",
+        ),
+        rule(r"(\d{1,3})X(?=[ ](?:the|a|as|per|more|less|[a-z]+er)\b)", _read_times, "en"),
         rule(r"(\d{1,2})s\b", _read_ages, "en"),
         rule(r"(?P<year>(?:1[1-9]|20)?[2-9]0)(?P<ending>ern?)\b", _read_german_decade, "de"),
         rule(r"(\d{1,2})er\b", _read_german_group, "de"),

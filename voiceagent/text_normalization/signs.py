@@ -79,6 +79,17 @@ def _per(unit: str, language: Language) -> str:
     return f"{_PER[language.code]} {unit}"
 
 
+def _read_slash_of_amounts(match: re.Match[str], _: Language) -> str | None:
+    """Read a slash between two amounts with their words as a pause: "32 mpg city/41 mpg highway"."""
+    return "," if _WORDS_OF_AMOUNT.search(text_before(match, 32)) else None
+
+
+def _read_range_of_codes(match: re.Match[str], language: Language) -> str | None:
+    """Read the dash of "Q1–Q4"."""
+    same = re.search(rf"(?<!\w){match['letter']}\d{{1,2}}$", text_before(match, 4))
+    return language.signs.get("–") if same else None
+
+
 def _read_alternatives(match: re.Match[str], language: Language) -> str | None:
     """Read a slash between pronouns, articles and the like: "he or she", "und oder"."""
     before = _CHAIN_BEFORE.search(text_before(match, 24))
@@ -110,6 +121,7 @@ _BETWEEN = {
     "it": ("(?:tra|fra)", "e"), "nl": ("tussen", "en"), "pt": ("entre", "e"),
 }  # fmt: skip
 """The word before a range that begins with "between", and the word between its ends."""
+_WORDS_OF_AMOUNT = re.compile(r"(?:^|[\s(])[$€£]?\d[\d.,:]*(?:[ -]?[^\W\d_]+)(?:[ ][^\W\d_]+){0,2}$")
 _RESULT = re.compile(r"[ ]?\d[\d.,]*[ ]?=")
 _POWER_BEFORE = re.compile(r"(?:\^\{?\d+\}?|[²³])[ ]?$")
 _AMOUNT_BEFORE = re.compile(r"\d\S{0,4}(?:[ ]\S{1,5})?[ ]$")
@@ -119,7 +131,7 @@ _GRADE = re.compile(
     re.IGNORECASE,
 )
 """A mark of a school or a blood type, up to its sign."""
-_AFTER_AMOUNT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?$")
+_AFTER_AMOUNT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?[x×]?$")
 _AFTER_UNIT = re.compile(rf"[\d{MONEY_SIGNS}][ ]?[^\W\d_]{{1,6}}[²³]?$")
 _PERIODS = word_set(
     "day night hour week month year minute second person guest room item unit visit user seat child adult "
@@ -197,7 +209,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<![^ ]):(?=[0-5]\d\b)", lambda match, _: ""),
     rule(r"(?<=[IVX])[-–—](?=[IVX]{1,5}\b)", lambda _, language: language.signs.get("–")),
     *(rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w@-]|\.\w))", _read_alternatives, code) for code in _ALTERNATIVES),
-    rule(r"[ ]?/[ ]?(?P<unit>mo|yr|hr|wk|min|sec)\.(?=[ ][a-z\d])", _read_slash, "en"),
+    rule(r"[ ]?/[ ]?(?P<unit>mo|yr|hr|wk|min|sec)\.(?=[ ][a-z\d+&(–—-]|[,;:])", _read_slash, "en"),
+    rule(r"(?<=\d)[ ]?/[ ]?ea\b(?:\.(?=[ ][a-z]|[,;]))?", lambda match, _: "each", "en"),
     *(rule(r"[ ]?/[ ]?(?P<unit>[^\W\d_]+)", _read_slash, code) for code in _PER),
     rule(r"(?<![^ ])/(?=(?!or\b|and\b)[a-z]\w*(?![\w/]))", lambda _, language: language.signs.get("/")),
     rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w/@-]|\.\w))", _read_pair),
@@ -207,6 +220,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[ ])\((?=[~≈<>±−$€£¥+-]?\d)", _read_parenthesis),
     rule(r"(?:->|=>|-->)", lambda match, language: language.signs.get("→", " ")),
     rule(r"(?<=\d[hj])/(?=\d)", lambda match, _: "sur", "fr"),
+    rule(r"/(?=[$€£]?\d)", _read_slash_of_amounts),
+    rule(r"[-–—](?=(?P<letter>[A-Z])\d)", _read_range_of_codes),
     rule(r">=", lambda match, language: language.signs.get("≥")),
     rule(r"<=", lambda match, language: language.signs.get("≤")),
     rule(r"!=", lambda match, language: language.signs.get("≠")),

@@ -20,6 +20,7 @@ _UNMISTAKABLE_STATES = [
 """Letters of states that are no word or title."""
 _AFTER_CITY = re.compile(r"\b[A-Z][a-z]{2,},[ ]$")
 _AFTER_STREET = re.compile(rf"\b[A-Z\d]\w*[ ](?:{_STREETS})\.?,?[ ]$")
+_DEGREES = re.compile(r"\d°(?:[ ]?\d{1,2}['’′](?:[ ]?\d{1,2}[\"″])?)?[ ]?$")
 _DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 
 
@@ -54,8 +55,19 @@ def _read_state_and_zip(match: re.Match[str], language: Language) -> str | None:
     return f"{_STATES[match[1]]} {digit_words(match[2], language)}"
 
 
+def _read_pointed_state_and_zip(match: re.Match[str], language: Language) -> str | None:
+    """Read "D.C. 20001"."""
+    state = _STATES.get(match[1] + match[2])
+    return f"{state} {digit_words(match[3], language)}" if state else None
+
+
 def _read_direction(match: re.Match[str], _: Language) -> str:
     return "".join(_DIRECTIONS[letter] for letter in match[1]).capitalize()
+
+
+def _read_latitude(match: re.Match[str], _: Language) -> str | None:
+    """Read the direction of "40.7° N" and "37°46'N"."""
+    return _DIRECTIONS[match[1]] if _DEGREES.search(text_before(match, 12)) else None
 
 
 def _read_direction_after_street(match: re.Match[str], language: Language) -> str | None:
@@ -106,10 +118,12 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=C[.]P[.][ ])\d{5}\b", _read_digits, "es"),
 )
 NAME_RULES: tuple[Rule, ...] = (
-    rule(rf"([NSEW])\.?(?={_NAME}[ ](?:{_STREETS})\b)", _read_direction, "en"),
+    rule(rf"([NS][EW]|[NSEW])\.?(?={_NAME}[ ](?:{_STREETS})\b)", _read_direction, "en"),
+    rule(r"([NSEW])\b(?![.'’]\w)", _read_latitude, "en"),
     rule(r"([NS][EW]|[NSEW])\b(?![.'’])", _read_direction_after_street, "en"),
     rule(r"(I|US|SR)-(\d{1,3})\b", _read_road, "en"),
     rule(rf"({'|'.join(_STATES)})\.?[ ](\d{{5}}(?:-\d{{4}})?)(?!\d)", _read_state_and_zip, "en"),
+    rule(r"([A-Z])\.([A-Z])\.[ ](\d{5})(?!\d)", _read_pointed_state_and_zip, "en"),
     rule(rf"(?:{'|'.join(_UNMISTAKABLE_STATES)})\b", _read_state, "en"),
     rule(
         r"(?<=\d[ ])([NS]?[EW]|[NS])\b\.?(?=[ ](?:[A-Z][a-z]|\d{1,3}(?:st|nd|rd|th)\b))",

@@ -25,6 +25,11 @@ _MARKS = {
 _PASSWORD = re.compile(
     r"\b(?:pass(?:word|code|wort|e)|kennwort|contraseña|wachtwoord|senha)\b[^.!?]{0,24}$", re.IGNORECASE
 )
+_ENDINGS = (
+    "pdf|docx?|xlsx?|csv|txt|rtf|pptx?|jpe?g|png|gif|svg|webp|heic|mp[34]|wav|mov|zip|exe|dmg|html?|css|jsx?|tsx?|py"
+    "|json|ya?ml|toml|xml|ini|log|env|gitignore|bashrc|zshrc|com|org|net|edu|gov|io|ai|app|dev|info|biz|co"
+)
+"""Endings of files and domains that are named alone: "a .pdf file"."""
 _SIGNS = r"!?*$\#%&@+=^"
 
 
@@ -120,5 +125,6 @@ SIGN_RULES: tuple[Rule, ...] = (
 DOT_RULES: tuple[Rule, ...] = (
     rule(r"(?<![\w.])(?:\.{1,2}/)+[\w.-]*\w(?:/[\w.-]*\w){0,12}", _read_path),
     rule(r"(?<![\w.])\.(?=(?:NET|Net)\b)", lambda _, language: language.signs.get(".")),
+    rule(rf"(?<![\w.)])\.(?=(?:{_ENDINGS})\b(?!\.?\w))", lambda _, language: language.signs.get(".")),
 )
 """Rules for what begins with a full stop."""

@@ -15,7 +15,7 @@ _CLEAR_SYMBOLS = frozenset(["mph", "kWh", "kHz", "MHz", "GHz", "Mbps", "Gbps", "
 """Symbols of units that are no words and no names."""
 _MAX_INCHES = 11
 """The most inches beside feet; 3'45" are minutes and seconds."""
-_MEASURES = re.compile(r"[ ](?:x|by|long|wide|tall|deep|high|thick|across)\b")
+_MEASURES = re.compile(r"x\d|[ ](?:x|by|long|wide|tall|deep|high|thick|across)\b")
 """Words after a length."""
 _NO_NOUNS = word_set(
     "x by long wide tall deep high thick across apart longer wider taller shorter square more less too "
@@ -26,7 +26,7 @@ _NO_NOUNS = word_set(
     "expected early late ago once twice daily please"
 )
 """Words after an inch mark that it does not describe: in "a new 27" monitor" the word after it is a noun."""
-_BY_BEFORE = re.compile(r"\d['’′\"″]?[ ]?(?:x|×|by)[ ]$")
+_BY_BEFORE = re.compile(r"\d['’′\"″]?[ ]?(?:x|×|by)[ ]?$")
 _TEMPERATURES = re.compile(
     r"\b(?:weather|temperatures?|degrees|outside|warm|cold|cool|hot|sunny|rainy|cloudy|windy|forecast|fever|oven"
     r"|bake|preheat|(?:high|low)s?[ ](?:of|is|around|near)|feels[ ]like)\b",
@@ -36,8 +36,8 @@ _TEMPERATURES = re.compile(
 
 def _read_unit(match: re.Match[str], language: Language) -> str | None:
     symbol = match["unit"]
-    if symbol == "s" and re.search(r"\b(?:under|over)-$", text_before(match, 8)):
-        return None  # "under-12s"
+    if symbol == "s" and re.search(r"\b(?:under|over)-$|\dx$", text_before(match, 8)):
+        return None  # "under-12s", "2x4s"
     if symbol == "d" and not re.match(r"\s?\d{1,2}\s?h", text_after(match, 6)):
         return None
     minutes = symbol == "m" and (
@@ -144,9 +144,13 @@ def unit_rules(language: Language) -> tuple[Rule, ...]:
     symbols = sorted(language.units, key=len, reverse=True)
     units = "|".join(re.escape(symbol) for symbol in symbols)
     return (
-        rule(r"(\d{1,2})(?:['’′][ ]?|[ ]?ft\.?[ ])(\d{1,2})(?:[\"″]|[ ]?in\b)", _read_feet, "en"),
-        rule(rf'{amount}"(?!\w)', _read_inches, "en"),
-        rule(rf"{amount}['’′](?![\w'’])", _read_feet_alone, "en"),
+        rule(
+            r"(\d{1,2})(?:['’′][ ]?|[ ]?ft\.?[ ])(\d{1,2})(?:[\"″]|[ ]?in\b(?:\.(?=[ ][a-z]|[,;]))?)",
+            _read_feet,
+            "en",
+        ),
+        rule(rf'{amount}"(?:(?!\w)|(?=x\d))', _read_inches, "en"),
+        rule(rf"{amount}['’′](?:(?![\w'’])|(?=x\d))", _read_feet_alone, "en"),
         rule(rf"{amount}[ ]?(?P<scale>[CF])(?![\w'’-])", _read_temperature, "en"),
         rule(
             rf"{amount}[ ]in(?={_MEASURES.pattern}|[ ](?:paper|pipe|screen|frame|board)s?\b)",

@@ -77,6 +77,7 @@ def day_rules(language: Language) -> tuple[Rule, ...]:
             _read_days,
         ),
         rule(rf"(?P<day>{day})\b(?P<until_day>(?!))?(?!\.[ ][A-Z])", _read_last_day),
+        rule(rf"(?<=\()(?P<day>{day})\b(?P<until_day>(?!))?\.?(?=\))", _read_days),
         rule(
             rf"{_BEFORE_DAYS[language.code]}(?P<day>{day})\b(?P<until_day>(?!))?"
             r"(?!\.[ ][A-Z])(?![ ][A-Z][a-z])",
@@ -92,7 +93,10 @@ def day_rules(language: Language) -> tuple[Rule, ...]:
     ]
     if letters := language.day_initials.replace(" ", ""):
         rules.append(
-            rule(rf"(?P<day>[{letters}])(?:-|–|[ ]a[ ])(?P<until_day>[{letters}])\b", _read_initials)
+            rule(
+                rf"(?<!\w[-–])(?P<day>[{letters}])(?:-|–|[ ]a[ ])(?P<until_day>[{letters}])\b(?![-–]\w)",
+                _read_initials,
+            )
         )
     return tuple(rules)
 

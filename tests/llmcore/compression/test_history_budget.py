@@ -48,3 +48,10 @@ def test_tokens_are_estimated_by_what_the_engine_counted() -> None:
     assert estimate.tokens(messages) == 50
     estimate.observe(messages, Usage())
     assert estimate.tokens(messages) == 50
+
+
+def test_a_count_that_leaves_out_cached_tokens_makes_no_text_look_short() -> None:
+    estimate = TokenEstimate()
+    messages = [Message("user", "a" * 4000)]
+    estimate.observe(messages, Usage(prompt_tokens=10))  # all but the last words were cached
+    assert estimate.tokens(messages) == 400

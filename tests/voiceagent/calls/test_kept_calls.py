@@ -71,7 +71,7 @@ def test_a_call_whose_process_was_killed_is_broken_at_the_next_start(tmp_path: P
     process.communicate()
     keep_calls(tmp_path).close()
     (call,) = store_of(tmp_path).newest()
-    assert (call.state, call.reason, call.turns) == ("broken", None, 0)
+    assert (call.state, call.reason, call.responses) == ("broken", None, 0)
     log = read_log(read_log_at(call.place))
     assert len(log.records) > 10
     assert replay(log) is None

@@ -91,11 +91,19 @@ def test_an_ended_call_is_known_with_turns_stages_and_tools(store: CallStore):
     ended = store.get("call_1")
     assert ended is not None
     assert (ended.state, ended.seconds, ended.place) == ("ended", 12.5, "s3://kept/call_1")
-    assert (ended.turns, ended.interruptions, ended.failures) == (1, 1, 1)
+    assert (ended.responses, ended.interruptions, ended.failures) == (1, 1, 1)
     assert (ended.false_ends, ended.tool_failures) == (0, 1)
     assert ended.longest_wait_s == 0.25
     assert store.turns_of("call_1") == [TURN]
     assert store.tools_of("call_1") == list(TOOLS)
+
+
+def test_a_call_in_which_nobody_waited_has_no_longest_wait(store: CallStore):
+    typed = replace(TURN, stages=())
+    store.ended(replace(SUMMARY, turns=(typed, typed)), "ended", "place", 1)
+    ended = store.get("call_1")
+    assert ended is not None
+    assert (ended.responses, ended.longest_wait_s) == (2, None)
 
 
 def test_calls_are_listed_newest_first(store: CallStore):

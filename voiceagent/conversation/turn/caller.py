@@ -56,8 +56,11 @@ class Caller:
 
     @property
     def silent(self) -> bool:
-        """True if no turn is in progress or waits for its transcript."""
-        return self.open is None and not self.awaiting
+        """True if the caller does not speak and no turn waits for its transcript. Audio of a client that ends
+        turns itself is no speech: a microphone that is always open fills the buffer with silence.
+        """
+        buffered = self.open is not None and self.open.by_hand and self._policy.now.answers_over_buffer
+        return (self.open is None or buffered) and not self.awaiting
 
     def find(self, item_id: str) -> CallerTurn | None:
         """Return the turn with this item, None if it was concluded."""

@@ -102,15 +102,16 @@ class RecognitionState:
 class CallerTurn:
     """One turn of the caller, from its first voiced sample until its final transcript. `Caller` changes it.
 
-    respond: its end requests a response. resumes: the earlier turn that it continues, which was answered too
-    early. dictation: digits that a dictated number may have, empty for a name or the like, None without
-    dictation. not_before_s: see `StartRecognition`. typed: text before the audio, of an item that the client
-    created. private: its words are for the agent's code alone. notified: stable text sent to the client.
-    own_pauses_s: pauses after which the caller continued, in seconds. length, proximity: for a voice over the
-    agent, its class by length and by loudness. level_db: level in dBFS, None if unknown: of the whole voice
-    once the turn is over; before that, over the agent, of its loudest window. overlap: the response that was
-    played when it began, or shortly before. acts_after_s: time from its end to its answer's first call with
-    effects, in seconds at least.
+    respond: its end requests a response. resumes: the earlier turn that it continues, which was answered
+    too early. dictation: digits that a dictated number may have, empty for a name or the like, None
+    without dictation. not_before_s: see `StartRecognition`. typed: text before the audio, of an item that
+    the client created. by_hand: its audio is a buffer that the client commits; it may be silent. private:
+    its words are for the agent's code alone. notified: stable text sent to the client. own_pauses_s:
+    pauses after which the caller continued, in seconds. length, proximity: for a voice over the agent,
+    its class by length and by loudness. level_db: level in dBFS, None if unknown: of the whole voice once
+    the turn is over; before that, over the agent, of its loudest window. overlap: the response that was
+    played when it began, or shortly before. acts_after_s: time from its end to its answer's first call
+    with effects, in seconds at least.
     """
 
     item_id: str
@@ -123,6 +124,7 @@ class CallerTurn:
     recognition: RecognitionState = RecognitionState()
     not_before_s: float = field(default=0.0, init=False)
     typed: str = field(default="", init=False)
+    by_hand: bool = field(default=False, init=False)
     private: bool = field(default=False, init=False)
     notified: str = field(default="", init=False)
     own_pauses_s: tuple[float, ...] = field(default=(), init=False)

@@ -22,6 +22,7 @@ from aioice import Connection
 from aiortc import RTCPeerConnection, RTCRtpTransceiver
 from aiortc.mediastreams import MediaStreamTrack
 from aiortc.rtcrtpreceiver import StreamStatistics
+from OpenSSL import SSL
 
 from voiceagent.transports.limits import PACKET_BYTES, Allowance
 from voiceagent.transports.webrtc.pylibsrtp_internals import rtp_decryption, rtp_encryption
@@ -41,6 +42,12 @@ _NTP_EPOCH_S = 2_208_988_800
 def ice_connection(voice: RTCRtpTransceiver) -> Connection:
     """Return the aioice connection of a transceiver."""
     return voice.receiver.transport.transport.iceGatherer._connection
+
+
+def said_goodbye(peer: RTCPeerConnection) -> bool:
+    """Return True if the other side closed its DTLS (close_notify, RFC 5246, section 7.2.1)."""
+    lines = [each.receiver.transport._ssl for each in peer.getTransceivers()]
+    return any(line is not None and line.get_shutdown() & SSL.RECEIVED_SHUTDOWN for line in lines)
 
 
 def carry_all(voice: RTCRtpTransceiver) -> None:

@@ -11,6 +11,7 @@ from aiortc import RTCDataChannel, RTCPeerConnection
 
 from voiceagent.conversation.causes import CallEndCode
 from voiceagent.transports.connection import Disconnected
+from voiceagent.transports.webrtc.aiortc_internals import said_goodbye
 
 log = structlog.get_logger()
 
@@ -107,7 +108,10 @@ class DataChannelWire:
     def _monitor_line(self) -> None:
         # without consent (RFC 7675) ICE closes first, before the connection on top of it
         if self._peer.iceConnectionState == "closed" and self._peer.connectionState == "connected":
-            self._leave(SILENT, "connection_lost")
+            if said_goodbye(self._peer):  # the only goodbye of a caller without a channel
+                self._leave("the client left", "caller_hung_up")
+            else:
+                self._leave(SILENT, "connection_lost")
 
     def _choose(self, channel: RTCDataChannel) -> None:
         if channel.label != CHANNEL or self._decided.is_set():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from call_settings import call_settings, turn_detection
-from call_world import CallWorld, of
+from call_world import POLICY, CallWorld, of
 from hypothesis import given
 from hypothesis import strategies as st
 from turn_pauses import calling
@@ -101,8 +103,25 @@ def test_clearing_the_input_drops_the_turn():
     ]
 
 
-def test_clearing_the_input_begins_the_response_that_waited_for_it():
+def test_a_requested_response_waits_for_the_committed_words_not_for_the_audio_after_them():
     world = CallWorld(MANUAL)
+    first = world.begin_speaking(0.0)
+    world.feed(ev.InputCommitted(1.5))
+    world.feed(ev.ResponseRequested())
+    world.begin_speaking(1.5)  # a microphone that is always open
+    (start,) = of(do.StartResponse, world.feed(ev.TranscriptChanged(first, "hello", "", True)))
+    assert start.request.messages == (Message("user", "hello"),)
+
+
+def test_the_agent_speaks_over_audio_that_is_not_committed():
+    world = CallWorld(MANUAL)
+    world.begin_speaking(0.0)
+    (start,) = of(do.StartResponse, world.feed(ev.SpeechRequested("Your taxi is here.")))
+    assert start.say == "Your taxi is here."
+
+
+def test_in_logs_of_older_builds_a_response_waits_until_the_input_is_cleared():
+    world = CallWorld(MANUAL, policy=replace(POLICY, answers_over_buffer=False))
     first = world.begin_speaking(0.0)
     world.feed(ev.InputCommitted(1.5))
     world.feed(ev.ResponseRequested())

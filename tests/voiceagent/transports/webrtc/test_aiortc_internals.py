@@ -44,7 +44,7 @@ async def test_a_sender_has_the_counters_of_its_reports() -> None:
 async def test_a_transport_has_its_keys_and_the_connection_below() -> None:
     dtls = (await voice()).receiver.transport
     keys, handlers = ("_rx_srtp", "_tx_srtp"), ("_handle_rtcp_data", "_handle_rtp_data")
-    assert_parts("aiortc", dtls, *keys, *handlers, "transport", user=USER)
+    assert_parts("aiortc", dtls, *keys, *handlers, "transport", "_ssl", user=USER)
     assert_parts("aiortc", dtls.transport, "_connection", "iceGatherer", user=USER)
     assert_parts("aiortc", dtls.transport.iceGatherer, "_connection", user=USER)
     assert_parts("aioice", ice_connection(await voice()), "data_received", "_nominated", user=USER)

@@ -173,6 +173,21 @@ async def test_who_has_no_channel_is_told_nothing_and_heard() -> None:
             await peer.close()
 
 
+async def test_who_has_no_channel_and_hangs_up_is_not_a_lost_connection() -> None:
+    site = Site(Admission())
+    async with browsing(site) as http:
+        peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+        peer.addTrack(Microphone())
+        await peer.setLocalDescription()
+        response = await http.post("/v1/realtime/calls", content=peer.localDescription.sdp, headers=SDP)
+        await peer.setRemoteDescription(RTCSessionDescription(response.text, "answer"))
+        async with asyncio.timeout(30):
+            await site.calls[0].until(lambda call: call.taken_samples > 0)
+            await peer.close()
+            await site.calls[0].gone.wait()
+    assert site.calls[0].closed == "the client left"
+
+
 async def test_events_without_a_line_are_dropped_without_harm() -> None:
     peer = RTCPeerConnection()
     peer.createDataChannel("oai-events")
