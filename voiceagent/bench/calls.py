@@ -177,8 +177,7 @@ async def _measure(
     finally:
         calling.cancel()
         await asyncio.wait([calling])
-    if crowd.refused:
-        print(f"{calls} calls: {len(crowd.refused)} times {crowd.refused[-1]}", file=sys.stderr)
+    _print_refusals(calls, crowd.refused)
     if not tally.from_voice:
         raise CommandFailed(f"none of {tally.turns} turns was answered: is there speech in the recordings?")
     return {
@@ -191,6 +190,11 @@ async def _measure(
         "MB a call": grown_bytes / calls / 1e6,
         "callers late p99 ms": percentile(crowd.lateness_s, 99) * 1000,
     }
+
+
+def _print_refusals(calls: int, reasons: Sequence[str]) -> None:
+    if reasons:
+        print(f"{calls} calls: {len(reasons)} times {reasons[-1]}", file=sys.stderr)
 
 
 def _connecting(

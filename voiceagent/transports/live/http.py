@@ -47,9 +47,7 @@ def live_routes(
     async def end(request: Request) -> Response:
         asked = await asked_for(request)
         if not await hang_up(asked):
-            raise RequestError(
-                "call_not_found", f"there is no session {shorten(asked.call_id)}", "session_id"
-            )
+            raise _not_found(asked.call_id)
         return Response(status_code=200)
 
     async def refuse(request: Request) -> Response:
@@ -72,6 +70,10 @@ def live_routes(
         *websocket_routes(PATH, websocket.serve),
         Route(f"{PATH}/{{session_id}}/{{action}}", _not_served, methods=["GET", "POST"]),
     ]
+
+
+def _not_found(session_id: str) -> RequestError:
+    return RequestError("call_not_found", f"there is no session {shorten(session_id)}", "session_id")
 
 
 async def _not_served(request: Request) -> Response:
