@@ -18,10 +18,9 @@ import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # ships no types
 from numpy.typing import NDArray
 
-from audio.recognizers.low_rank import Floats
-
 _TYPES = {1: np.float32, 2: np.uint8, 3: np.int8}  # keys: TensorDataType; weights have no other types
 _EIGHT_BIT, _RESTORED = "_quantized", "_add_tensor"
+Floats = NDArray[np.float32]
 _PRODUCT = re.compile(r"/(.+)/MatMul")
 _OLD_NAME = re.compile(r"(?<=[./])(dense|up_proj|down_proj)(?=[./])")
 _NEW_NAMES = {"dense": "o_proj", "up_proj": "fc1", "down_proj": "fc2"}

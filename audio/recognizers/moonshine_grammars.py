@@ -58,13 +58,7 @@ BY_EXAMPLE = tuple(
     for between in ("as in", "for")
 )
 """Letters with an example that begins with them."""
-_LETTERS = (
-    *string.ascii_lowercase,
-    *REPEATS,
-    *ALPHABET.split(),
-    *_AROUND,
-    *BY_EXAMPLE,
-)
+_LETTERS = (*string.ascii_lowercase, *REPEATS, *ALPHABET.split(), *_AROUND, *BY_EXAMPLE)
 _NAME_SIGNS = ("dash", "hyphen", "apostrophe", "space")
 NO_NAMES = """
 are you why see sea tea bee pea eye cue jay kay ell gee dee vee ess eff ten for not and are eat end aim own

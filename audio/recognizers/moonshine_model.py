@@ -23,12 +23,7 @@ from audio.recognizers.decoding.growing_window import (
     spoken_groups,
     spoken_length,
 )
-from audio.recognizers.decoding.moonshine_vocabulary import (
-    BEGIN,
-    END,
-    read_vocabulary,
-    text_of,
-)
+from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, read_vocabulary, text_of
 from audio.recognizers.moonshine_decoder import Encoder, EncoderDecoder
 from audio.recognizers.moonshine_files import model_files
 from audio.recognizers.moonshine_forms import ONE_WORD_S, Form, Forms, is_likely

@@ -205,7 +205,7 @@ class RedecodingRecognizer:
             return await self._settle(utterance, piece)
         window = utterance.window
         window.push_audio(piece)
-        must_wait = utterance.ahead.waiting or self._partials_must_wait
+        must_wait = utterance.ahead.waiting or len(self._running) >= self._max_partial
         if must_wait or not window.is_due(self._utterances_per_worker):
             return None
         if not await self._decode(utterance, None):
@@ -227,11 +227,6 @@ class RedecodingRecognizer:
     @property
     def _utterances_per_worker(self) -> float:
         return self._utterances / self._workers
-
-    @property
-    def _partials_must_wait(self) -> bool:
-        """True if partial hypotheses must wait."""
-        return len(self._running) >= self._max_partial
 
     @property
     def _max_partial(self) -> int:

@@ -171,11 +171,7 @@ class LoadedModel:
             languages = () if language is None else language.probabilities
             segments.append(
                 Segment(
-                    text,
-                    end / SAMPLE_RATE_HZ,
-                    known_confidence,
-                    final=end < len(sound),
-                    languages=languages,
+                    text, end / SAMPLE_RATE_HZ, known_confidence, final=end < len(sound), languages=languages
                 )
             )
             begin = end

@@ -91,7 +91,7 @@ def _messages(history: tuple[Message, ...], server: str) -> list[dict[str, Any]]
 
 def _blocks(message: Message, server: str) -> list[dict[str, Any]]:
     if message.role == "tool":
-        return [_result_block(message.tool_call_id, message.content)]
+        return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content}]
     calls = [
         {
             "type": "tool_use",
@@ -117,10 +117,6 @@ def _image_block(url: str) -> dict[str, Any]:
 
 def _text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
-
-
-def _result_block(call_id: str | None, text: str) -> dict[str, Any]:
-    return {"type": "tool_result", "tool_use_id": call_id, "content": text}
 
 
 def _tools(request: Request) -> list[dict[str, Any]]:

@@ -16,13 +16,7 @@ from openai.types.chat import ChatCompletionChunk
 
 from llmcore.engine import Request, SetupError, Usage
 from llmcore.engines.openai_chat import ChunkReader, request_body, stream_error
-from llmcore.engines.openai_probing import (
-    REFUSAL_STATUSES,
-    ProbeFailed,
-    ShapeProber,
-    error_text,
-    is_too_long,
-)
+from llmcore.engines.openai_probing import REFUSAL_STATUSES, ProbeFailed, ShapeProber, error_text, is_too_long
 from llmcore.engines.openai_servers import (
     Server,
     ServerKind,
@@ -199,7 +193,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
             if refusal.status_code not in REFUSAL_STATUSES or not is_about_messages(text):
                 raise
             shapes = refused_shapes(text, self.shapes)
-            if _is_same_body(request, shapes, self.shapes):
+            if request_body(request, shapes) == request_body(request, self.shapes):
                 raise
             try:
                 stream = await self.open_in_shapes(request, shapes)
@@ -310,7 +304,3 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         if isinstance(error, openai.APIError):
             return AttemptFailed(f"{error.message} ({error.__cause__ or type(error).__name__})")
         return None
-
-
-def _is_same_body(request: Request, one: Shapes, other: Shapes) -> bool:
-    return request_body(request, one) == request_body(request, other)

@@ -30,12 +30,7 @@ from llmcore.engines.vllm_internals.engine import (
     kill_engine,
     uses_second_runner,
 )
-from llmcore.engines.vllm_settings import (
-    VllmSettings,
-    engine_arguments,
-    set_environment,
-    thread_environment,
-)
+from llmcore.engines.vllm_settings import VllmSettings, engine_arguments, set_environment, thread_environment
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.hang_detection import HangDetector, HangLimits
 from llmcore.text.chat_template import ChatTemplate

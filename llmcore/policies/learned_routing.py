@@ -59,11 +59,7 @@ class LearnedRouter:
         """Serialize the router for `read_router`."""
         (known,) = np.nonzero(self.weights)
         weights = {str(bucket): round(float(self.weights[bucket]), 3) for bucket in known}
-        document = {
-            "threshold": round(self.threshold, 4),
-            "bias": round(self.bias, 3),
-            "weights": weights,
-        }
+        document = {"threshold": round(self.threshold, 4), "bias": round(self.bias, 3), "weights": weights}
         return json.dumps(document) + "\n"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -26,6 +25,7 @@ from llmcore.engine import (
 )
 from llmcore.policies.circuit_breaker import CircuitBreaker
 from llmcore.policies.must_answer import ask_for_words, words_precede_result
+from llmcore.serving.joined_engines import JoinedEngines
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
 FallbackReason = Literal["error", "timeout", "busy", "circuit_open", "setup", "reply"]
@@ -59,14 +59,14 @@ class _EmptyReply(ReplyError):
         self.last = last
 
 
-class FallbackLlm:
+class FallbackLlm(JoinedEngines):
     """An LLM with a fallback: `fallback`, if there is one, answers if `primary` fails before its first piece.
 
     A later failure is raised, as words already spoken cannot be withdrawn. If the reply has neither words nor
     calls, the primary is asked a second time first (`ask_for_words`); a second empty reply ends an answer
     whose words preceded a tool's result. A RequestError does not count against the engine, and only its
-    subclass ReplyError (an unusable reply) goes to the fallback. observe: called with the reason for the
-    primary's failure.
+    subclass ReplyError (an unusable reply) goes to the fallback. Both engines start at once: to load the
+    fallback on demand would be too slow. observe: called with the reason for the primary's failure.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class FallbackLlm:
         observe: Callable[[FallbackReason], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(*filter(None, (primary, fallback)))
         self._primary = primary
         self._fallback = fallback
         self._breaker = breaker
@@ -92,26 +93,6 @@ class FallbackLlm:
         if self._breaker.state == "closed":
             return ""
         return f"it keeps failing; it is tried again in {self._breaker.wait_s(self._clock()):.1f} s"
-
-    async def start(self) -> None:
-        """Start both engines concurrently: loading the fallback on demand would be too slow.
-
-        Raises LlmError.
-        """
-        engines = [self._primary] if self._fallback is None else [self._primary, self._fallback]
-        try:
-            async with asyncio.TaskGroup() as group:
-                for engine in engines:
-                    group.create_task(engine.start())
-        except BaseExceptionGroup as failures:
-            # raise the reason itself, not the task group's wrapper
-            raise failures.exceptions[0] from None
-
-    async def close(self) -> None:
-        """Close both engines; a second call does nothing."""
-        await self._primary.close()
-        if self._fallback is not None:
-            await self._fallback.close()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply with the primary, or with the fallback if it fails. Raises LlmError."""

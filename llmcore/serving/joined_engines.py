@@ -13,28 +13,29 @@ from llmcore.policies.routing import Route
 from llmcore.policies.set_answers import SetAnswer, answer_to
 
 
-class _TwoEngines:
-    """Start and end of two engines that are used as one."""
+class JoinedEngines:
+    """Start and end of engines that are used as one."""
 
-    def __init__(self, first: Llm, second: Llm) -> None:
-        self._engines = (first, second)
+    def __init__(self, *engines: Llm) -> None:
+        self._engines = engines
 
     async def start(self) -> None:
-        """Start both engines concurrently. Raises LlmError."""
+        """Start all engines concurrently. Raises LlmError."""
         try:
             async with asyncio.TaskGroup() as group:
                 for engine in self._engines:
                     group.create_task(engine.start())
         except BaseExceptionGroup as failures:
+            # raise the reason itself, not the task group's wrapper
             raise failures.exceptions[0] from None
 
     async def close(self) -> None:
-        """Close both engines; a second call does nothing."""
+        """Close all engines; a second call does nothing."""
         for engine in self._engines:
             await engine.close()
 
 
-class ReviewedLlm(_TwoEngines):
+class ReviewedLlm(JoinedEngines):
     """An engine whose requests of the class "review" go to `back`, and all others to `front`."""
 
     def __init__(self, front: Llm, back: Llm) -> None:
@@ -101,7 +102,7 @@ class SetAnswersLlm:
             self._engine.raise_priority(caller, due_s, priority)
 
 
-class RoutedLlm(_TwoEngines):
+class RoutedLlm(JoinedEngines):
     """An engine that sends each request to the model that `choose` selects."""
 
     def __init__(self, large: Llm, small: Llm, choose: Callable[[Request], Route]) -> None:

@@ -17,11 +17,7 @@ from llmcore.text.json_forms import json_form, keyed_form
 from llmcore.text.known_calls import Found, Known, Verdict
 from llmcore.text.line_calls import bracketed_name, command_arguments, yaml_calls, yaml_end
 from llmcore.text.tool_calls import MalformedToolCall
-from llmcore.text.written_calls import (
-    WrittenCall,
-    read_calls,
-    value_end,
-)
+from llmcore.text.written_calls import WrittenCall, read_calls, value_end
 
 _Form = Callable[[str, Known], Verdict | Found]
 

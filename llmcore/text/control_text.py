@@ -27,13 +27,7 @@ from llmcore.text.known_calls import Found, Verdict
 from llmcore.text.open_regions import OpenRegion
 from llmcore.text.reply_parts import Part, ReplyCalls, SpokenParts
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
-from llmcore.text.unmarked_calls import (
-    begins_call,
-    is_certain,
-    is_explained,
-    names_in_words,
-    region_after,
-)
+from llmcore.text.unmarked_calls import begins_call, is_certain, is_explained, names_in_words, region_after
 
 _LONG_CALL = 256
 """Length in characters beyond which a call is parsed again only if the new piece may end it."""

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.session.call import CallRefused, Client
-from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
+from voiceagent.transports.live.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import answering, under_realtime
 from voiceagent.transports.webrtc.calls import WebRtcCalls
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint

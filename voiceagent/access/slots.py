@@ -188,10 +188,7 @@ class _SharedShares:
     """Calls of each caller in all workers. Each worker stores its own callers' names, as 8-byte digests."""
 
     def __init__(
-        self,
-        names: memoryview[int],
-        own: memoryview[int],
-        locked: Callable[[], AbstractContextManager[None]],
+        self, names: memoryview[int], own: memoryview[int], locked: Callable[[], AbstractContextManager[None]]
     ) -> None:
         self._names, self._own, self._locked = names, own, locked
 

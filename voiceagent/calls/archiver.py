@@ -12,7 +12,6 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,12 +69,7 @@ class CallArchiver:
     """Archives the calls of a folder in a store. storage: URL to move files to; "" leaves them there."""
 
     def __init__(
-        self,
-        store: CallStore,
-        folder: Path,
-        storage: str,
-        retention: Retention,
-        losses: Losses,
+        self, store: CallStore, folder: Path, storage: str, retention: Retention, losses: Losses
     ) -> None:
         self._store = store
         self._folder = folder
@@ -194,7 +188,7 @@ class CallArchiver:
         """Archive calls of dead processes, and those that the database missed."""
         known = self._store.newest()
         over = {call.call_id for call in known if call.state != "running"}
-        for folder in sorted(_folders(self._folder)):
+        for folder in sorted(path for path in self._folder.glob("*-*-*/*") if path.is_dir()):
             if (folder / LOG_NAME).exists():
                 if self._finished_for(folder / LOG_NAME):
                     self._jobs.append(_Ended(folder))
@@ -256,7 +250,3 @@ def delete_call(store: CallStore, call_id: str, place: str) -> None:
     """
     remove_at(place)
     store.delete(call_id)
-
-
-def _folders(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.glob("*-*-*/*") if path.is_dir())

@@ -1,12 +1,13 @@
-"""Live engines for a forked call."""
+"""Live engines for a forked call: a server's, on an event loop that runs only during requests."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from audio.synthesizers import Speech
 from llmcore.engine import LlmError, Request
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.recorded_answers import DelayedEvents
-from voiceagent.calls.shared_services import SharedServices
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.session.call_monitor import CallMonitor
@@ -32,6 +32,44 @@ from voiceagent.session.turn_stamps import TurnStamps
 CHUNK_S = 0.032
 """Length of the chunks given to the recognizer, as in a call."""
 _NOTHING: Samples = np.zeros(0, np.int16)
+
+
+T = TypeVar("T")
+
+
+class SharedServices:
+    """A server's services, which all forked calls share: they take seconds to start.
+
+    start: starts them, at the first request.
+    """
+
+    def __init__(self, start: Callable[[], AbstractAsyncContextManager[Services]]) -> None:
+        self._start = start
+        self._runner = asyncio.Runner()
+        self._closing = AsyncExitStack()
+        self._services: Services | None = None
+
+    def __enter__(self) -> SharedServices:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._services is not None:
+                self._runner.run(self._closing.aclose())
+        finally:
+            self._runner.close()
+
+    def run(self, work: Callable[[Services], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of a coroutine that uses the services. Raises the errors of their start."""
+
+        async def run() -> T:
+            if self._services is None:
+                self._services = await self._closing.enter_async_context(self._start())
+            return await work(self._services)
+
+        return self._runner.run(run())
 
 
 @dataclass(slots=True)

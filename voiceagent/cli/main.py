@@ -123,10 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     add_soak(soak, MATERIAL)
     add_llm(add_command(commands, "llm", "serve the LLM alone, as a replica that gateways name"))
     add_plan(add_command(commands, "plan", "estimate GPUs, cores and bandwidth for concurrent calls"))
-    add_bench(
-        add_command(commands, "bench", "measure turns, calls, routing"),
-        MATERIAL,
-    )
+    add_bench(add_command(commands, "bench", "measure turns, calls, routing"), MATERIAL)
     return parser
 
 

@@ -32,12 +32,7 @@ Answer = TypeVar("Answer")
 class RedisLink:
     """Connections to Redis. Raises ValueError for an invalid `url`."""
 
-    def __init__(
-        self,
-        url: str,
-        password: str | None,
-        registry: CollectorRegistry,
-    ) -> None:
+    def __init__(self, url: str, password: str | None, registry: CollectorRegistry) -> None:
         given: dict[str, Any] = {} if password is None else {"password": password}
         self._redis: Redis = Redis.from_url(url, socket_connect_timeout=TIMEOUT_S, retry=None, **given)
         self._retry_at_s = 0.0

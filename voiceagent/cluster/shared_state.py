@@ -126,13 +126,7 @@ class SharedState:
 
     def note_wrong_key(self, address: str, max_a_minute: int) -> None:
         named = f"{digest(address):x}"
-        arguments = (
-            wrong_keys_key(named),
-            round(MINUTE_S * 1000),
-            max_a_minute,
-            ALL_GATEWAYS,
-            named,
-        )
+        arguments = (wrong_keys_key(named), round(MINUTE_S * 1000), max_a_minute, ALL_GATEWAYS, named)
         self._write(lambda pipe: pipe.eval(COUNT_WRONG_KEY, 1, *arguments))
 
     def blocked(self, address: str) -> bool:

@@ -166,10 +166,7 @@ RENAMED_OPTIONS = {
         "most_backoff_s": "max_backoff_s",
         "timeout_s": "timeouts.first_token_s",
     },
-    "anthropic": {
-        "first_token_timeout_s": "timeouts.first_token_s",
-        "timeout_s": "timeouts.first_token_s",
-    },
+    "anthropic": {"first_token_timeout_s": "timeouts.first_token_s", "timeout_s": "timeouts.first_token_s"},
 }
 """The same for LLM engines' keyword arguments, by the engine's short name: others may use these names. A new
 name with a table is not the engine's own.

@@ -132,10 +132,10 @@ class History:
         """Return the id of the last item, None if there is none."""
         return self.items[-1].item_id if self.items else None
 
-    def last_words_of(self, role: Literal["user", "assistant", "system"]) -> str:
-        """Return the newest text of one role, "" if there is none."""
+    def last_agent_words(self) -> str:
+        """Return the agent's newest text, "" if there is none."""
         said = (item for item in reversed(self.items) if isinstance(item, MessageItem))
-        return next((item.text for item in said if item.role == role), "")
+        return next((item.text for item in said if item.role == "assistant"), "")
 
     def insert(self, item: Item, previous_id: str | None = None) -> None:
         """Insert after `previous_id`: "root" is the front, None the end. Raises UnknownItem."""

@@ -134,7 +134,7 @@ class TurnTaking:
         semantic = detection is not None
         silent_to_s = None if semantic else event.silent_to_s
         if detection is not None:
-            said = self._history.last_words_of("assistant")
+            said = self._history.last_agent_words()
             turn.acts_after_s = silence_before_acting_s(
                 turn, event.silent_to_s, said, detection.eagerness, self._policy.now
             )
@@ -193,7 +193,7 @@ class TurnTaking:
         detection = _semantic(settings)
         if detection is None or turn.settled:
             return []
-        said = self._history.last_words_of("assistant")
+        said = self._history.last_agent_words()
         ends = decide_end_of_turn(turn, said, detection.eagerness, self._policy.now)
         if ends.probability < MIN_PREEMPTIVE_PROBABILITY:
             return []
@@ -206,7 +206,7 @@ class TurnTaking:
         """
         if settings.turn_detection is None or not turn.settled:
             return []
-        said = self._history.last_words_of("assistant")
+        said = self._history.last_agent_words()
         if self._voice.is_backchannel(turn):
             return shorten_backchannel_delay(turn, said, settings.turn_detection.eagerness, self._policy.now)
         detection = _semantic(settings)

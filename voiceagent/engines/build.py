@@ -114,11 +114,7 @@ def _fetch_weights(value: Any, source: Path, key: str) -> None:
 
 
 def _check_misfits(
-    known: KnownEngine | None,
-    arguments: Mapping[str, Any],
-    given: Mapping[str, Any],
-    source: Path,
-    name: str,
+    known: KnownEngine | None, arguments: Mapping[str, Any], given: Mapping[str, Any], source: Path, name: str
 ) -> None:
     """Raise ConfigError for arguments that a built-in engine would refuse at its start, WeightsDamaged if the
     refused one names downloaded weights. given: the arguments as in the file.

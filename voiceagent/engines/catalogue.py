@@ -28,8 +28,8 @@ class KnownEngine:
     name: str
     path: str
     modules: tuple[str, ...]
-    install: str
     needs: str
+    install: str = "make install"
     licence: str = ""
     languages: tuple[str, ...] = ()
     model_key: str = ""
@@ -85,7 +85,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         name="openai",
         path="audio.recognizers.openai_transcription:OpenAITranscription",
         modules=("httpx2",),
-        install="make install",
         needs="a server with OpenAI's /v1/audio/transcriptions; its key in a variable",
         language_key="language",
         takes_language=True,
@@ -95,7 +94,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         name="deepgram",
         path="audio.recognizers.deepgram:DeepgramRecognizer",
         modules=("websockets",),
-        install="make install",
         needs="a key of Deepgram's API in a variable",
         language_key="language",
         takes_language=True,
@@ -105,7 +103,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         name="vllm",
         path="audio.recognizers.vllm_realtime:VllmRecognizer",
         modules=("websockets",),
-        install="make install",
         needs="a vLLM server with a model that hears a stream (/v1/realtime)",
         has_several_languages=True,
     ),
@@ -114,7 +111,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         name="ctranslate2",
         path="llmcore.engines.ct2_engine:CTranslate2Llm",
         modules=("ctranslate2", "tokenizers"),
-        install="make install",
         needs="nothing (demo model), or a folder with a converted model",
     ),
     KnownEngine(
@@ -138,7 +134,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         name="openai",
         path="llmcore.engines.openai_engine:OpenAILlm",
         modules=("openai",),
-        install="make install",
         needs="an OpenAI-compatible server; its key in a variable",
     ),
     KnownEngine(
@@ -154,7 +149,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         name="openai",
         path="audio.synthesizers.openai_speech:OpenAISpeech",
         modules=("httpx2",),
-        install="make install",
         needs="a server with OpenAI's /v1/audio/speech; its key in a variable",
         has_several_languages=True,
         cached=True,
@@ -164,7 +158,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         name="elevenlabs",
         path="audio.synthesizers.elevenlabs:ElevenLabsSynthesizer",
         modules=("httpx2",),
-        install="make install",
         needs="a key of ElevenLabs' API in a variable",
         has_several_languages=True,
         language_key="language",
@@ -175,7 +168,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         name="cartesia",
         path="audio.synthesizers.cartesia:CartesiaSynthesizer",
         modules=("websockets",),
-        install="make install",
         needs="a key of Cartesia's API in a variable",
         language_key="language",
         takes_language=True,

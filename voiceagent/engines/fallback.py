@@ -181,10 +181,7 @@ class _RecordedUtterance:
     """
 
     def __init__(
-        self,
-        ahead: LookAheadBuffer[Samples | Flush],
-        limit_s: float | None,
-        expected: ExpectedSpeech,
+        self, ahead: LookAheadBuffer[Samples | Flush], limit_s: float | None, expected: ExpectedSpeech
     ) -> None:
         self.limit_s = limit_s
         self._expected = expected

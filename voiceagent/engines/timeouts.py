@@ -82,10 +82,7 @@ class TimeoutsConfig(Section):
     def of_engines(self) -> Supervision:
         """Return the settings for the processes of engines."""
         return Supervision(
-            late_s=_LATE_S,
-            hang_s=self.engine_hang_s,
-            working_s=self.engine_working_s,
-            start_s=self.restart_s,
+            late_s=_LATE_S, hang_s=self.engine_hang_s, working_s=self.engine_working_s, start_s=self.restart_s
         )
 
     def of_workers(self) -> Supervision:

@@ -64,17 +64,13 @@ class CallRecord:
     cut_by: Limit = ""
 
     @property
-    def agent_text(self) -> str:
-        return " ".join(one.text for one in self.said if one.role == "agent")
-
-    @property
     def lines(self) -> list[Said]:
         """The caller's lines without backchannels."""
         return [one for one in self.said if one.role == "caller" and one.manner != "backchannel"]
 
     def says(self, words: str) -> bool:
         """Return True if the agent said these words; "a | b" allows a or b. "2" equals "two"."""
-        return says_any(self.agent_text, words, self.language)
+        return says_any(" ".join(one.text for one in self.said if one.role == "agent"), words, self.language)
 
     def waits(self) -> Iterator[tuple[Said, float | None]]:
         """Yield each line and the time from its end to the agent's voice, None if it was not answered.

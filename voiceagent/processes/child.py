@@ -202,7 +202,8 @@ class Child:
             with theirs:
                 self._start_process(ours, theirs)
         except OSError as error:
-            self._on_start_failed(f"no process can be started: {error}")
+            self._restart(f"no process can be started: {error}", reason_reported=True)
+            self._changes.wake()
             return
         self._connection = RpcConnection(
             ours,
@@ -304,10 +305,6 @@ class Child:
         self._on_lost(reason)
         self._changes.wake()
         return reason
-
-    def _on_start_failed(self, reason: str) -> None:
-        self._restart(reason, reason_reported=True)
-        self._changes.wake()
 
     def _restart(self, reason: str, reason_reported: bool) -> None:
         """Restart the process: at once, later, or not at all."""

@@ -63,11 +63,7 @@ class CallWorker:
     """A process that serves a part of the calls. connections: the socket over which they come."""
 
     def __init__(
-        self,
-        task: WorkerTask,
-        slots: SharedSlots,
-        supervisor: Parent,
-        connections: socket.socket,
+        self, task: WorkerTask, slots: SharedSlots, supervisor: Parent, connections: socket.socket
     ) -> None:
         self._config = config = task.config
         self._parent = supervisor

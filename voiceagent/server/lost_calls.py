@@ -41,10 +41,7 @@ class LostCalls:
     """
 
     def __init__(
-        self,
-        kept: Path | None,
-        send: Callable[[Sequence[Span]], None],
-        webhooks: WebhookSender | None = None,
+        self, kept: Path | None, send: Callable[[Sequence[Span]], None], webhooks: WebhookSender | None = None
     ) -> None:
         self._kept = kept
         self._send = send

@@ -30,17 +30,16 @@ from voiceagent.server.kept_calls import calls_routes, find_session, kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.sharing import Gateway, shared_state
 from voiceagent.server.startup import webhook_sender
-from voiceagent.server.status_routes import StatusRoutes
-from voiceagent.server.whole_server import WholeServer
+from voiceagent.server.status_routes import StatusRoutes, WholeServer
 from voiceagent.session.call import CallRefused
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import Metrics
+from voiceagent.transports.live.client_secrets import SecretsEndpoint
 from voiceagent.transports.live.forks import Forks
 from voiceagent.transports.live.http import live_routes
 from voiceagent.transports.live.sessions import LiveOptions, LiveSessions
 from voiceagent.transports.live.webrtc import LiveWebRtcEndpoint
 from voiceagent.transports.live.websocket import LiveEndpoint
-from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import (
     SingleSlashes,
     answering,

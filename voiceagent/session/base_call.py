@@ -69,11 +69,7 @@ class BaseCall(ABC):
     """False if another server decides about turns."""
 
     def __init__(
-        self,
-        call_id: str,
-        services: Services,
-        subscriptions: Subscriptions,
-        agent: AgentCode | None,
+        self, call_id: str, services: Services, subscriptions: Subscriptions, agent: AgentCode | None
     ) -> None:
         self.call_id = call_id
         self._log_ids = CallIds(call_id)

@@ -121,7 +121,8 @@ class TurnContext:
         """Return an unfinished prompt with the passages found so far, and query the sources for its words."""
         turn, words = newest_words(messages)
         if turn != self._turn:
-            self._begin_turn(turn)
+            self.close()
+            self._turn, self._shown, self._words, self._next, self._task = turn, (), "", "", None
         self._ask(words)
         return with_passages(messages, self._shown)
 
@@ -142,10 +143,6 @@ class TurnContext:
         """Cancel the query in progress."""
         if self._task is not None:
             self._task.cancel()
-
-    def _begin_turn(self, turn: int) -> None:
-        self.close()
-        self._turn, self._shown, self._words, self._next, self._task = turn, (), "", "", None
 
     def _ask(self, words: str) -> None:
         """Start a query, or queue it: at most one is in progress, and only the newest words are queued."""

@@ -19,12 +19,7 @@ from audio.recognizers import (
     RecognizerError,
     recognize_expecting,
 )
-from voiceagent.conversation.events import (
-    Event,
-    RecognitionFailed,
-    TranscriptChanged,
-    TranscriptRevised,
-)
+from voiceagent.conversation.events import Event, RecognitionFailed, TranscriptChanged, TranscriptRevised
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn.seam import divide
 from voiceagent.session.call_monitor import CallMonitor
@@ -221,10 +216,7 @@ class TurnRecognitions:
     def _open(self, item_id: str, sound: Samples) -> TurnRecognition:
         settings = self.settings
         expected = ExpectedSpeech(
-            settings.language,
-            bool(settings.fixed_language),
-            settings.likely_phrases,
-            settings.likely_words,
+            settings.language, bool(settings.fixed_language), settings.likely_phrases, settings.likely_words
         )
         post, fault = weak_callback(self._recognized), self._monitor.fault
         recognition = TurnRecognition(item_id, self._recognizer, post, fault, expected)

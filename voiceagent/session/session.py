@@ -222,11 +222,7 @@ class Session(BaseCall):
         return self._stamps.hung_up()
 
     def _publish(
-        self,
-        event: ev.Event,
-        commands: Sequence[Command],
-        private: bool,
-        fault: Exception | None = None,
+        self, event: ev.Event, commands: Sequence[Command], private: bool, fault: Exception | None = None
     ) -> None:
         if self._publisher.has_subscribers:
             if private:

@@ -27,12 +27,7 @@ ToolSource = Literal["agent", "line", "mcp"]
 """Sources of a call's tools: its agent, its line, and the configured MCP servers."""
 
 _Outcome = tuple[ToolOutcome, ToolResult, str, McpError | None]
-_CANCELLED: _Outcome = (
-    "cancelled",
-    ToolResult(CANCELLED, reply=False),
-    "it was cancelled",
-    None,
-)
+_CANCELLED: _Outcome = ("cancelled", ToolResult(CANCELLED, reply=False), "it was cancelled", None)
 
 
 class ToolRunner:

@@ -40,12 +40,7 @@ class SpokenCaller:
 
     @classmethod
     async def call(
-        cls,
-        config: Config,
-        llm: Llm,
-        agent: RunningAgent,
-        parameters: Mapping[str, str],
-        line: Line | None,
+        cls, config: Config, llm: Llm, agent: RunningAgent, parameters: Mapping[str, str], line: Line | None
     ) -> SpokenCaller:
         """Start a call and listen to a greeting.
 

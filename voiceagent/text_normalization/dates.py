@@ -271,8 +271,7 @@ def date_rules(language: Language) -> tuple[Rule, ...]:
         rule(r"(0[1-9]|1[0-2])/([2-4]\d)(?![\d/])", _read_expiry, "en"),
         rule(r"(\d)/(\d{1,2})(?=[ ](?:time|beat|metre|meter|bars?)\b)", _read_time_signature, "en"),
         rule(
-            rf"(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}})(?:/{year})?(?![\d/]|\"[ ][a-z])",
-            _read_numeric_date,
+            rf"(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}})(?:/{year})?(?![\d/]|\"[ ][a-z])", _read_numeric_date
         ),
         rule(r"9/11(?![\d/])", lambda match, _: "nine eleven", "en"),
         rule(

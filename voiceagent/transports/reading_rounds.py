@@ -133,9 +133,7 @@ class RoundTransport(asyncio.Transport):
     def leave(self) -> None:
         """Leave the reading ticks; the event loop reads again."""
         if self._descriptor is not None:
-            self._forget()
-            self._descriptor = None
-            self._rounds.leave(self)
+            self._part()
             self.follow()
 
     def follow(self) -> None:

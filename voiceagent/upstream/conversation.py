@@ -22,8 +22,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.upstream import items, messages
 from voiceagent.upstream.api import UpstreamApi
 from voiceagent.upstream.messages import Action, Event, Send, Wait
-from voiceagent.upstream.out_of_band import OutOfBandResponses
-from voiceagent.upstream.response_queue import ResponseQueue
+from voiceagent.upstream.response_queue import OutOfBandResponses, ResponseQueue
 from voiceagent.upstream.responses import Cut, Response, Responses
 
 
@@ -76,7 +75,7 @@ class UpstreamConversation:
         self._connected = True
         notified = (item for item in self.history.items if not isinstance(item, MessageItem) or item.text)
         said = [messages.item_created(item) for item in notified]
-        opening = [Send(event) for event in self._api.opening(self._update().event, said)]
+        opening = [Send(event) for event in self._api.opening(self._session_update(), said)]
         requests = [*self._out_of_band.pending_requests(), *self._continue()]
         return [*opening, *self._to_backend(requests)]
 
@@ -163,10 +162,10 @@ class UpstreamConversation:
         match event:
             case ev.AgentChanged(agent, tools, instructions, voice):
                 self.settings = self.settings.handed_to(agent, tools, instructions, voice)
-                return self._session_update()
+                return [*self._send(self._session_update())]
             case ev.TurnsClaimed(claimed):
                 self._turns_claimed = claimed
-                return self._session_update()
+                return [*self._send(self._session_update())]
             case ev.SpeechRequested(text):
                 self._queue.enqueue_speech(messages.exact_speech(text))
             case ev.UpdateRequested(call_id, text) if call_id in self._responses.running:
@@ -198,7 +197,7 @@ class UpstreamConversation:
                     return [notify.NotifyError("not_supported", refusal, "session")]
                 self.settings = settings
                 notified = [notify.NotifySettings(settings)] if self._started else []
-                return [do.ConfigureSpeaking(settings), *self._session_update(), *notified]
+                return [do.ConfigureSpeaking(settings), *self._send(self._session_update()), *notified]
             case ev.ResponseRequested():
                 return self._on_response_requested(request)
             case ev.ResponseCancelled():
@@ -370,11 +369,8 @@ class UpstreamConversation:
 
     # ---- messages
 
-    def _session_update(self) -> list[Action]:
-        return [self._update()] if self._connected else []
-
-    def _update(self) -> Send:
-        return Send(messages.session_update(self.settings, self._transcription, self._turns_claimed))
+    def _session_update(self) -> Event:
+        return messages.session_update(self.settings, self._transcription, self._turns_claimed)
 
     def _send(self, event: Event) -> list[Send]:
         """Return the message if connected. A later connection gets the whole state anyway."""

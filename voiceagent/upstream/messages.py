@@ -112,7 +112,8 @@ def item_created(item: Item, previous_id: str | None = None, sound: Samples | No
     """Return the event that adds one of our items upstream. sound: see `ItemCreated`, None for none."""
     body = from_item(item)
     if isinstance(item, MessageItem):
-        body["content"] = [{"type": _text_type(item), "text": item.text}]  # as text, even if it was spoken
+        kind = "output_text" if item.role == "assistant" else "input_text"
+        body["content"] = [{"type": kind, "text": item.text}]  # as text, even if it was spoken
         if sound is not None and len(sound):
             audio = sound_appended(resample(sound, SAMPLE_RATE_HZ, UPSTREAM_HZ))["audio"]
             typed = body["content"] if item.text else []
@@ -277,10 +278,6 @@ def failure_of(response: Mapping[str, Any]) -> str:
     error = details.get("error") or {}
     message = error.get("message") or error.get("code") or error.get("type") or details.get("reason")
     return str(message or response.get("status") or "")
-
-
-def _text_type(item: MessageItem) -> str:
-    return "output_text" if item.role == "assistant" else "input_text"
 
 
 def _input(message: Message) -> dict[str, Any]:

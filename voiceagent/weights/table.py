@@ -62,11 +62,6 @@ class Weights:
 def known_weights() -> dict[str, Weights]:
     """Return the shipped table, by name."""
     text = (files("voiceagent.weights") / "table.toml").read_text(encoding="utf-8")
-    return read_table(text)
-
-
-def read_table(text: str) -> dict[str, Weights]:
-    """Parse a table in the format of `table.toml`."""
     return {name: _weights(name, entry) for name, entry in tomllib.loads(text).items()}
 
 

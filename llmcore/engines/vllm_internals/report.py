@@ -99,7 +99,7 @@ class StepReporting(_Base):
         return any(request is not None and request.num_output_tokens for request in requests)
 
     def report(self) -> dict[str, Any]:
-        """Return the report for `llmcore.engines.vllm_load`: numbers, lists and texts, as it is sent on."""
+        """Return the report for `llmcore.engines.vllm_engine`: numbers, lists and texts, as it is sent on."""
         limits = self._limits
         return {
             "step_s": self._step_s.as_list(),

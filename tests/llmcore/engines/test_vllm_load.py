@@ -4,8 +4,8 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from llmcore.engine import STEP_BUCKETS_S, EngineLoad, Eviction
+from llmcore.engines.vllm_engine import read_load, with_report
 from llmcore.engines.vllm_internals import engine as vllm_internals
-from llmcore.engines.vllm_load import read_load, with_report
 
 
 def test_an_engine_that_has_counted_nothing_has_no_load():

@@ -17,9 +17,8 @@ from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
 from llmcore.engine import Delta, Generation, LlmError, Message, Request, Usage
-from voiceagent.calls.live_engines import RunningEngines
+from voiceagent.calls.live_engines import RunningEngines, SharedServices
 from voiceagent.calls.log.event_log import read_log
-from voiceagent.calls.shared_services import SharedServices
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.session.services import Services

@@ -125,25 +125,17 @@ class PlayedText:
     def add(self, fragment: Fragment, is_filler: bool, is_apology: bool) -> None:
         """Add a fragment at its place in the response."""
         if is_filler:
-            self.add_filler(fragment)
+            self.filler = fragment.text.strip()  # before the text, none of which has audio yet
+            self._parts.insert(0, _Part(fragment, CHARACTER_S * self._rate_hz))
         elif is_apology:
-            self.add_apology(fragment)
+            self._before_apology = self.text.strip()
+            self.add_fragment(fragment)
         else:
             self.add_fragment(fragment)
 
     def add_fragment(self, fragment: Fragment) -> None:
         """Append the next fragment of the response; its audio follows."""
         self._parts.append(_Part(fragment, CHARACTER_S * self._rate_hz))
-
-    def add_filler(self, fragment: Fragment) -> None:
-        """Put the filler before the text, none of which has audio yet; the filler's audio follows."""
-        self.filler = fragment.text.strip()
-        self._parts.insert(0, _Part(fragment, CHARACTER_S * self._rate_hz))
-
-    def add_apology(self, fragment: Fragment) -> None:
-        """Append the apology; its audio follows."""
-        self._before_apology = self.text.strip()
-        self.add_fragment(fragment)
 
     def apology_in(self, played: str) -> str:
         """Return the apology, or its beginning, at the end of a part of the text from its start on."""

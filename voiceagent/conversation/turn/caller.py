@@ -285,7 +285,7 @@ class Caller:
         if turn.recognition.failure is not None:
             return []
         turn.recognition = replace(turn.recognition, flushes=turn.recognition.flushes + 1)
-        said = self._history.last_words_of("assistant")
+        said = self._history.last_agent_words()
         number = asks_for_number(said, turn.dictation, language_of(self._policy.now.language))
         return [do.FlushRecognition(turn.item_id, number, self.spelling)]
 

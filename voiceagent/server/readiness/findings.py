@@ -243,11 +243,7 @@ def _runner(
 
 
 def _int8(
-    name: str,
-    table: EngineConfig,
-    options: Mapping[str, Any],
-    machine: Machine,
-    environ: Mapping[str, str],
+    name: str, table: EngineConfig, options: Mapping[str, Any], machine: Machine, environ: Mapping[str, str]
 ) -> Iterator[Finding]:
     """Report the arithmetic of int8 on the CPU, with a note if it may change what other weights answer."""
     kind, device = str(options.get("compute_type", "int8")), options.get("device", "cpu")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from audio.pcm import AudioFormat, Samples
 from voiceagent.conversation import events as ev
@@ -18,20 +17,16 @@ MAX_FIXTURE_S = 30
 """Longest fixture, as in the API."""
 
 
-class SendEvent(Protocol):
-    """Sends a server event of this kind."""
-
-    def __call__(self, kind: str, client_event_id: str | None = None) -> None:
-        """Send it. client_event_id: of the event that it answers."""
-
-
 class Fixture:
     """The fixture that is playing, one at most.
 
-    handle: carries out requests of the client. send: sends server events.
+    handle: carries out requests of the client. send: sends a server event of this kind, with the
+    id of the client's event that it answers.
     """
 
-    def __init__(self, handle: Callable[[ev.ClientRequest], None], send: SendEvent) -> None:
+    def __init__(
+        self, handle: Callable[[ev.ClientRequest], None], send: Callable[[str, str | None], None]
+    ) -> None:
         self._handle = handle
         self._send = send
         self._response_id = ""

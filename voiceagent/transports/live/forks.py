@@ -10,7 +10,6 @@ from starlette.responses import Response
 from starlette.websockets import WebSocket
 
 from voiceagent.access.access_control import Admission, Admitted
-from voiceagent.access.requester import NotAdmitted
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.live.protocol.decode import decode
 from voiceagent.transports.live.protocol.fork import ForkStart, forked_start
@@ -18,7 +17,7 @@ from voiceagent.transports.live.protocol.session_object import MediaForkConfig
 from voiceagent.transports.live.sessions import FindStored, Start, Stored
 from voiceagent.transports.live.webrtc import LiveWebRtcEndpoint, Transport
 from voiceagent.transports.live.websocket import LiveEndpoint
-from voiceagent.transports.realtime.http import STATUS, deny, to_object
+from voiceagent.transports.realtime.http import denying, to_object
 from voiceagent.transports.realtime.protocol.errors import RequestError, Wire, from_validation
 from voiceagent.transports.realtime.protocol.limits import check_object
 from voiceagent.transports.websocket import address_of
@@ -62,14 +61,9 @@ class Forks:
 
     async def serve(self, websocket: WebSocket) -> None:
         """Serve one connection: the endpoint of a `WebSocketRoute`."""
-        try:
+        async with denying(websocket):
             caller = self._admit(websocket.headers, address_of(websocket))
             stored = await self._find(websocket.path_params["session_id"])
-        except NotAdmitted as refused:
-            await deny(websocket, refused.status, refused.code, str(refused))
-        except RequestError as error:
-            await deny(websocket, STATUS.get(error.code, 400), error.code, error.message)
-        else:
             await self._websocket.run(websocket, caller, self._reader(stored))
 
     def _admit(self, headers: Mapping[str, str], peer: str) -> Admitted:

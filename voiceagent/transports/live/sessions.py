@@ -161,12 +161,7 @@ class LiveSessions:
         return call
 
     def prepare(
-        self,
-        session_id: str,
-        call: Call,
-        client: LiveClient,
-        start: Start,
-        end: Callable[[Ending], None],
+        self, session_id: str, call: Call, client: LiveClient, start: Start, end: Callable[[Ending], None]
     ) -> LiveCall:
         """Return a call's session, with its configuration. end: ends its connection. Raise RequestError."""
         expires_at = round(time.time() + self._limits.max_call_s)

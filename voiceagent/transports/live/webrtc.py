@@ -20,10 +20,10 @@ from voiceagent.access.access_control import Admission, Admitted
 from voiceagent.session.call import new_id
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.live.client import LiveClient
+from voiceagent.transports.live.client_secrets import prescribed
 from voiceagent.transports.live.protocol.client_events import SessionStart
 from voiceagent.transports.live.protocol.permissions import Permissions
 from voiceagent.transports.live.protocol.session_object import MediaSessionConfig
-from voiceagent.transports.live.secrets import prescribed
 from voiceagent.transports.live.sessions import LiveSessions, Start
 from voiceagent.transports.realtime.http import to_object
 from voiceagent.transports.realtime.protocol.errors import Wire, from_validation

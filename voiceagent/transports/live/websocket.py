@@ -15,16 +15,15 @@ from typing import NamedTuple
 from starlette.websockets import WebSocket
 
 from voiceagent.access.access_control import Admission, Admitted
-from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused, new_id
 from voiceagent.transports.connection import Connection, Disconnected, Wire
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.live.client import LiveClient
+from voiceagent.transports.live.client_secrets import refuse_prescribed
 from voiceagent.transports.live.protocol.client_events import SessionStart
 from voiceagent.transports.live.protocol.decode import decode
-from voiceagent.transports.live.secrets import refuse_prescribed
 from voiceagent.transports.live.sessions import LiveSessions, Start
-from voiceagent.transports.realtime.http import deny
+from voiceagent.transports.realtime.http import denying
 from voiceagent.transports.realtime.protocol.encode import to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.resuming import resumable, wanted_resume_s
@@ -66,65 +65,50 @@ class LiveEndpoint:
 
     async def serve(self, websocket: WebSocket) -> None:
         """Serve one connection, from handshake to its session's end: the endpoint of a `WebSocketRoute`."""
-        await self._admission.learn(websocket.headers, address_of(websocket))
-        try:
-            caller = self._admission.admit(websocket.headers, address_of(websocket))
-            refuse_prescribed(caller)
-        except NotAdmitted as refused:
-            await deny(websocket, refused.status, refused.code, str(refused))
-            return
-        if (session_id := websocket.query_params.get("session_id")) is None:
-            await self.run(websocket, caller, self._read_start)
-        elif (sidebands := await self._sidebands_of(websocket, session_id)) is not None:
-            after = websocket.query_params.get("after", "")
-            await sidebands.resume(websocket, caller, session_id, after)
+        async with denying(websocket):
+            caller = await self._admit(websocket)
+            if (session_id := websocket.query_params.get("session_id")) is None:
+                await self.run(websocket, caller, self._read_start)
+            else:
+                after = websocket.query_params.get("after", "")
+                await self._sidebands_of(session_id).resume(websocket, caller, session_id, after)
 
     async def run(
         self, websocket: WebSocket, caller: Admitted, read_start: Callable[[str | bytes], Start]
     ) -> None:
         """Run an authenticated caller's session. read_start: decodes the first event; raises RequestError."""
         session_id = new_id(LIVE_PREFIX.rstrip("_"))
-        try:
+        async with denying(websocket):
             resume_s = wanted_resume_s(websocket.query_params.get("resume_s"))
             self._check()
             call_over = await self._admission.begin_call(caller, session_id)
-        except NotAdmitted as refused:
-            await deny(websocket, refused.status, refused.code, str(refused))
-            return
-        except CallRefused as refused:
-            await deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
-            return
-        except RequestError as error:
-            await deny(websocket, 400, error.code, error.message)
-            return
-        about = _About(session_id, websocket.headers.get("traceparent", ""), resume_s)
-        try:
-            await self._serve(about, WebSocketWire(websocket), read_start)
-        except Disconnected:
-            pass  # before the session started
-        finally:
-            call_over()
+            about = _About(session_id, websocket.headers.get("traceparent", ""), resume_s)
+            try:
+                await self._serve(about, WebSocketWire(websocket), read_start)
+            except Disconnected:
+                pass  # before the session started
+            finally:
+                call_over()
 
     async def attach(self, websocket: WebSocket) -> None:
         """Serve a sideband: the endpoint of a `WebSocketRoute` with the session's id."""
-        await self._admission.learn(websocket.headers, address_of(websocket))
-        session_id = websocket.path_params["session_id"]
-        try:
-            caller = self._admission.admit(websocket.headers, address_of(websocket))
-            refuse_prescribed(caller)
-        except NotAdmitted as refused:
-            await deny(websocket, refused.status, refused.code, str(refused))
-            return
-        sidebands = await self._sidebands_of(websocket, session_id)
-        if sidebands is not None:
-            await sidebands.serve(websocket, caller, session_id)
+        async with denying(websocket):
+            caller = await self._admit(websocket)
+            session_id = websocket.path_params["session_id"]
+            await self._sidebands_of(session_id).serve(websocket, caller, session_id)
 
-    async def _sidebands_of(self, websocket: WebSocket, session_id: str) -> Sidebands | None:
-        """Return where a session is found. Deny the connection and return None if the id is no session's."""
-        if self._sidebands is not None and session_id.startswith(LIVE_PREFIX):
-            return self._sidebands
-        await deny(websocket, 404, "call_not_found", f"there is no session {shorten(session_id)}")
-        return None
+    async def _admit(self, websocket: WebSocket) -> Admitted:
+        """Return the caller of a connection. Raise NotAdmitted."""
+        await self._admission.learn(websocket.headers, address_of(websocket))
+        caller = self._admission.admit(websocket.headers, address_of(websocket))
+        refuse_prescribed(caller)
+        return caller
+
+    def _sidebands_of(self, session_id: str) -> Sidebands:
+        """Return where a session is found. Raise RequestError if the id is no session's."""
+        if self._sidebands is None or not session_id.startswith(LIVE_PREFIX):
+            raise RequestError("call_not_found", f"there is no session {shorten(session_id)}")
+        return self._sidebands
 
     async def _serve(
         self, about: _About, wire: WebSocketWire, read_start: Callable[[str | bytes], Start]

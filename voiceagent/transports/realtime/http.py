@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from pydantic_core import from_json
@@ -17,7 +18,7 @@ from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, Admitted
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.limits import EventLimits
@@ -28,6 +29,9 @@ from voiceagent.validation.errors import shorten
 _PATH = "/v1/realtime"
 _API = "/v1/"
 MAX_BODY_BYTES = 1_048_576
+LIVE = "live"
+"""Type of a Live session in requests for client secrets, beside "realtime" and "transcription"."""
+WRONG_SECRET = "wrong_client_secret"
 _HEADERS = ("authorization", "content-type", "x-openai-agents-sdk")
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -191,6 +195,13 @@ def wants_transcription(query: Mapping[str, str], session: Mapping[str, Any]) ->
     return intent == "transcription" or session.get("type") == "transcription"
 
 
+def refuse_live(caller: Admitted) -> None:
+    """Raise NotAdmitted for a secret with a Live session, which opens no Realtime call."""
+    if caller.session.get("type") == LIVE:
+        message = "this client secret prescribes a Live session; it opens no call of the Realtime API"
+        raise NotAdmitted(403, WRONG_SECRET, message)
+
+
 async def deny(
     websocket: WebSocket, status: int, code: str, message: str, headers: dict[str, str] | None = None
 ) -> None:
@@ -198,6 +209,19 @@ async def deny(
     refusal = _refusal(status, code, message)
     refusal.headers.update(headers or {})
     await websocket.send_denial_response(refusal)
+
+
+@asynccontextmanager
+async def denying(websocket: WebSocket) -> AsyncIterator[None]:
+    """Refuse the handshake with the error that the block raises: NotAdmitted, CallRefused, RequestError."""
+    try:
+        yield
+    except NotAdmitted as refused:
+        await deny(websocket, refused.status, refused.code, str(refused))
+    except CallRefused as refused:
+        await deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
+    except RequestError as error:
+        await deny(websocket, STATUS.get(error.code, 400), error.code, error.message)
 
 
 def _refusal(status: int, code: str, message: str, param: str | None = None) -> Response:

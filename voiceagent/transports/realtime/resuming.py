@@ -52,10 +52,8 @@ class ResumableWire(ReplaceableWire[str]):
         resume_s: float,
         on_lost: Callable[[], None],
         on_resumed: Callable[[], None],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(wire, resume_s, on_lost, on_resumed)
-        self._clock = clock
         self._kept: deque[_Sent] = deque()
         self._kept_bytes = 0
 
@@ -95,7 +93,7 @@ class ResumableWire(ReplaceableWire[str]):
         return True
 
     def _keep(self, event: str) -> None:
-        now_s = self._clock()
+        now_s = time.monotonic()
         self._kept.append(_Sent(now_s, event))
         self._kept_bytes += len(event)
         while len(self._kept) > 1 and (self._kept_bytes > KEPT_BYTES or self._kept[0].at_s < now_s - KEPT_S):

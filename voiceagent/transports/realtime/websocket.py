@@ -15,16 +15,14 @@ from starlette.websockets import WebSocket
 
 from audio.pcm import Samples
 from voiceagent.access.access_control import Admission, Admitted
-from voiceagent.access.requester import NotAdmitted
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.session.call import CallRefused, OpenCall, conversation_id, new_id
+from voiceagent.session.call import OpenCall, conversation_id, new_id
 from voiceagent.transports.connection import Connection, Wire
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
-from voiceagent.transports.live.secrets import refuse_live
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
-from voiceagent.transports.realtime.http import deny, wants_transcription
+from voiceagent.transports.realtime.http import denying, refuse_live, wants_transcription
 from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.resuming import ResumableWire, resumable, wanted_resume_s
@@ -95,7 +93,7 @@ class RealtimeEndpoint:
     async def serve(self, websocket: WebSocket) -> None:
         """Serve one connection, from handshake to its call's end: the endpoint of a `WebSocketRoute`."""
         await self._admission.learn(websocket.headers, address_of(websocket))
-        try:
+        async with denying(websocket):
             caller = self._admission.admit(websocket.headers, address_of(websocket))
             if asks_for_beta(websocket):
                 await refuse_beta(websocket)
@@ -113,12 +111,6 @@ class RealtimeEndpoint:
                 )
             else:
                 await self._serve_call(websocket, caller)
-        except NotAdmitted as refused:
-            await deny(websocket, refused.status, refused.code, str(refused))
-        except CallRefused as refused:
-            await deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
-        except RequestError as error:
-            await deny(websocket, 400, error.code, error.message)
 
     async def _serve_call(self, websocket: WebSocket, caller: Admitted) -> None:
         refuse_live(caller)

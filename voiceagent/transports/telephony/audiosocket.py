@@ -107,11 +107,6 @@ def _key(body: bytes) -> KeyPressed:
     return KeyPressed(digit)
 
 
-def body_bytes(head: bytes) -> int:
-    """Return the length of the body that follows this head [3]."""
-    return int.from_bytes(head[1:], "big")
-
-
 def _message(kind: int, body: bytes) -> bytes:
     return bytes([kind]) + len(body).to_bytes(2, "big") + body
 
@@ -139,10 +134,7 @@ class AudioSocketConfig(Section):
 
 @asynccontextmanager
 async def audiosocket(
-    table: AudioSocketConfig | None,
-    tools: bool,
-    open_call: OpenCall,
-    limits: TransportLimits = USUAL_LIMITS,
+    table: AudioSocketConfig | None, tools: bool, open_call: OpenCall, limits: TransportLimits = USUAL_LIMITS
 ) -> AsyncIterator[int | None]:
     """Accept AudioSocket calls during the block, if there is a table. Yield the port, None without a table.
 
@@ -247,7 +239,7 @@ class _TcpWire:
     async def receive(self) -> bytes:
         try:
             head = await self._reader.readexactly(HEAD_BYTES)
-            return head + await self._reader.readexactly(body_bytes(head))
+            return head + await self._reader.readexactly(int.from_bytes(head[1:], "big"))
         except (asyncio.IncompleteReadError, OSError) as error:
             raise Disconnected("the client left") from error
 

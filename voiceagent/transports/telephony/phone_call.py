@@ -215,7 +215,8 @@ class PhoneCall:
             return
         self._call.begin()
         if self._greeting is not None and self._greeting.wanted:
-            self._listen_to_greeting(self._greeting)
+            self._client.on_other = self._greeting.on_notification
+            self._push_audio = weak_callback(self._hear_greeting)
 
     def _begin_briefing(self, colleague: Colleague, briefing: Briefing) -> None:
         """Begin the call with a colleague, who is briefed once their greeting was heard."""
@@ -225,10 +226,6 @@ class PhoneCall:
         self._client.on_other = colleague.on_notification
         self._push_audio = weak_callback(self._hear_colleague)
         colleague.start(briefing, weak_callback(self._on_machine))
-
-    def _listen_to_greeting(self, greeting: GreetingListener) -> None:
-        self._client.on_other = greeting.on_notification
-        self._push_audio = weak_callback(self._hear_greeting)
 
     def _on_machine(self, kind: AnsweredBy) -> None:
         """End the call to a colleague for whom a machine answered."""

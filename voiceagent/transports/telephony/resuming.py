@@ -18,13 +18,7 @@ import structlog
 from voiceagent.processes.messages import RpcError
 from voiceagent.session.call import Call
 from voiceagent.transports.connection import Disconnected, Wire
-from voiceagent.transports.relay import (
-    Accepted,
-    FromClient,
-    client_messages,
-    send_values,
-    serve_relayed,
-)
+from voiceagent.transports.relay import Accepted, FromClient, client_messages, send_values, serve_relayed
 from voiceagent.transports.replaceable_wire import ReplaceableWire
 from voiceagent.transports.telephony.stream.serializer import (
     START_S,

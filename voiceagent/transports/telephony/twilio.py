@@ -170,9 +170,7 @@ class TwilioControl:
 
     async def hang_up(self) -> None:
         """End the call. Raise ControlError."""
-        await send(
-            hang_up_request(self.api_url, self.started.account_id, self.started.call_id, self.token),
-        )
+        await send(hang_up_request(self.api_url, self.started.account_id, self.started.call_id, self.token))
 
     async def transfer(self, number: str) -> None:
         """Connect the caller to `number`. Raise ControlError."""
@@ -182,9 +180,7 @@ class TwilioControl:
     async def join(self, other: str) -> None:
         """Move both calls into a conference. Raise ControlError."""
         for call_id in (self.started.call_id, other):
-            await send(
-                conference_request(self.api_url, self.started.account_id, call_id, self.token, other),
-            )
+            await send(conference_request(self.api_url, self.started.account_id, call_id, self.token, other))
 
     async def send_digits(self, digits: str) -> bool:
         """Return False: `<Play digits>` would end the stream."""

@@ -66,11 +66,7 @@ def _gathered(document: object) -> object:
 
 _Connected = TypedDict(
     "_Connected",
-    {
-        "event": Literal["websocket:connected"],
-        "content-type": Text,
-        "headers": Parameters | None,
-    },
+    {"event": Literal["websocket:connected"], "content-type": Text, "headers": Parameters | None},
 )
 
 

@@ -22,10 +22,9 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.call import OpenCall, conversation_id, new_id
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
-from voiceagent.transports.live.secrets import refuse_live
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
-from voiceagent.transports.realtime.http import to_object, wants_transcription
+from voiceagent.transports.realtime.http import refuse_live, to_object, wants_transcription
 from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.limits import check_object

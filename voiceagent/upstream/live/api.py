@@ -19,11 +19,7 @@ REQUEST_S = 10.0
 """Time after which a request that the model did not speak to counts as answered. Delegation takes seconds."""
 ANSWER = "Answer the caller's last message now."
 STOPPED = "[The application has stopped your speech: the caller did not hear the rest. Wait for the caller.]"
-_ENDS = {
-    "response.completed": "completed",
-    "response.incomplete": "incomplete",
-    "response.failed": "failed",
-}
+_ENDS = {"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed"}
 """Statuses of a delegated response, by its last event."""
 
 

@@ -35,10 +35,7 @@ def started(update: Event, items: Sequence[Event], model: str, backend_model: st
             "format": {"type": "audio/pcm", "rate": UPSTREAM_HZ},
             "output": {"voice": given["audio"]["output"]["voice"]},
         },
-        "delegation": {
-            "type": "responses",
-            "responses": {"model": backend_model} | backend(update),
-        },
+        "delegation": {"type": "responses", "responses": {"model": backend_model} | backend(update)},
     }
     history = [message for item in items for message in _history(item["item"])]
     if history:

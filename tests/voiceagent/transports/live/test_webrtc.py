@@ -24,7 +24,8 @@ from voiceagent.access.access_control import Admitted
 from voiceagent.access.auth import ApiKeys
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.conversation import notifications as notify
-from voiceagent.transports.live.secrets import check_prescribed, refuse_live
+from voiceagent.transports.live.client_secrets import check_prescribed
+from voiceagent.transports.realtime.http import refuse_live
 from voiceagent.transports.realtime.protocol.errors import RequestError
 
 pytestmark = pytest.mark.timeout(60)

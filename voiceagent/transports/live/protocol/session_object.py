@@ -13,9 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from voiceagent.transports.live.protocol.permissions import ClientConfig
 from voiceagent.transports.realtime.protocol.errors import Wire
-from voiceagent.transports.realtime.protocol.session_object import (
-    FunctionTool as RealtimeFunctionTool,
-)
+from voiceagent.transports.realtime.protocol.session_object import FunctionTool as RealtimeFunctionTool
 from voiceagent.transports.realtime.protocol.session_object import McpServerTool, ToolChoice, Voice
 
 MAX_HISTORY = 128

@@ -8,11 +8,12 @@ from typing import Any
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
 from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, CallSettings, InferencePause
-from voiceagent.transports.live.protocol.allowed_tools import allowed_tools
 from voiceagent.transports.live.protocol.client_events import SessionStart
 from voiceagent.transports.live.protocol.session_object import (
     ACKNOWLEDGEMENT_DELAY_MS,
+    AllowedMcpTool,
     AllowedTools,
     Audio,
     ClientDelegation,
@@ -35,6 +36,7 @@ from voiceagent.transports.realtime.protocol.session_settings import (
     voice_name,
 )
 from voiceagent.transports.realtime.protocol.shown_session import show_tool_choice
+from voiceagent.validation.errors import shorten
 
 DELEGATE = Tool(
     "delegate",
@@ -248,3 +250,44 @@ def _to_format(wire: Format) -> AudioFormat:
 
 def _show_format(audio_format: AudioFormat) -> dict[str, Any]:
     return {"type": FORMAT_NAMES.get(audio_format, "audio/pcm"), "rate": audio_format.rate_hz}
+
+
+def allowed_tools(
+    choice: AllowedTools, tools: tuple[Tool, ...], servers: tuple[McpServer, ...], param: str
+) -> tuple[tuple[Tool, ...], tuple[McpServer, ...]]:
+    """Return the tools and servers that the choice allows, in their order. A server whose tools are named has
+    these alone; they may not be listed yet. Raise RequestError for one that the backend does not have.
+    """
+    labels = {server.label for server in servers}
+    functions: set[str] = set()
+    named: dict[str, set[str] | None] = {}  # by the server's label; None for all its tools
+    for index, allowed in enumerate(choice.tools):
+        place = f"{param}.tools[{index}]"
+        if not isinstance(allowed, AllowedMcpTool):
+            _check(allowed.name, {tool.name for tool in tools}, f"{place}.name")
+            functions.add(allowed.name)
+            continue
+        _check(allowed.server_label, labels, f"{place}.server_label")
+        names = named.setdefault(allowed.server_label, set())
+        if allowed.name is None:
+            named[allowed.server_label] = None
+        elif names is not None:
+            names.add(allowed.name)
+    return (
+        tuple(tool for tool in tools if tool.name in functions),
+        tuple(_narrowed(server, named[server.label]) for server in servers if server.label in named),
+    )
+
+
+def _check(name: str, known: set[str], param: str) -> None:
+    if name not in known:
+        message = f"{param} is {shorten(name)}; the backend has: {', '.join(sorted(known)) or 'none'}"
+        raise RequestError("invalid_value", message, param)
+
+
+def _narrowed(server: McpServer, names: set[str] | None) -> McpServer:
+    """Return the server with these tools only. Those that its own filter excludes stay excluded."""
+    if names is None:
+        return server
+    allowed = names if server.allowed.names is None else names.intersection(server.allowed.names)
+    return replace(server, allowed=replace(server.allowed, names=tuple(sorted(allowed))))

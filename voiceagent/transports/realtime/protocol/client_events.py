@@ -118,10 +118,7 @@ class ResponseObject(Wire):
     input: Annotated[list[InputItem], Field(fail_fast=True)] | None = None
     metadata: (
         Annotated[
-            dict[
-                Annotated[str, Field(max_length=64)],
-                Annotated[str, Field(max_length=512)],
-            ],
+            dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]],
             Field(max_length=16),
         ]
         | None

@@ -87,11 +87,7 @@ class Encoder:
 
     def encode_report(self, turn: TurnReport) -> ServerEvent:
         """Return the `voiceagent.latency` event of a turn, an extension that sessions opt in to."""
-        return {
-            "type": "voiceagent.latency",
-            "event_id": f"event_{next(self._numbers)}",
-            **as_json(turn),
-        }
+        return {"type": "voiceagent.latency", "event_id": f"event_{next(self._numbers)}", **as_json(turn)}
 
     def _events(self, notification: notify.Notification) -> Iterable[ServerEvent]:
         match notification:

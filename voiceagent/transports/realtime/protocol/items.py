@@ -230,12 +230,7 @@ def from_item(item: Item) -> dict[str, Any]:
             }
         case ToolOutputItem(call_id=call_id, output=output):
             # as at OpenAI: no status
-            return {
-                "id": item.item_id,
-                "type": "function_call_output",
-                "call_id": call_id,
-                "output": output,
-            }
+            return {"id": item.item_id, "type": "function_call_output", "call_id": call_id, "output": output}
         case _:
             return {"id": item.item_id, **_mcp_body(item)}
     return {"id": item.item_id, "status": item.status, **body}

@@ -35,19 +35,11 @@ from voiceagent.transports.realtime.protocol.session_object import (
     Transcription,
 )
 from voiceagent.transports.realtime.protocol.stored_prompts import fill
-from voiceagent.transports.realtime.protocol.transcription import (
-    LOGPROBS,
-    AnySession,
-    TranscriptionSession,
-)
+from voiceagent.transports.realtime.protocol.transcription import LOGPROBS, AnySession, TranscriptionSession
 from voiceagent.validation.errors import shorten
 
 _Value = TypeVar("_Value")
-FORMATS = {
-    "audio/pcm": AudioFormat.PCM_24K,
-    "audio/pcmu": AudioFormat.PCMU,
-    "audio/pcma": AudioFormat.PCMA,
-}
+FORMATS = {"audio/pcm": AudioFormat.PCM_24K, "audio/pcmu": AudioFormat.PCMU, "audio/pcma": AudioFormat.PCMA}
 """Audio formats by their names in the API."""
 TRANSCRIPTION, NOISE_REDUCTION = "audio/input/transcription", "audio/input/noise_reduction"
 VOICE = "audio/output/voice"

@@ -159,12 +159,7 @@ class Sidebands:
             return own.open_sideband()
         sideband = Sideband(asked.call_id, opened, self._limits.max_call_s)
         handler = RealtimeCall(
-            sideband,
-            sideband.events,
-            {},
-            sound_apart=True,
-            limits=self._limits,
-            defaults=sideband.defaults,
+            sideband, sideband.events, {}, sound_apart=True, limits=self._limits, defaults=sideband.defaults
         )
         return Attached(sideband, sideband.events.outbox, handler)
 

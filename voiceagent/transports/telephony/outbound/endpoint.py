@@ -14,12 +14,7 @@ from starlette.routing import BaseRoute, Route
 from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused
-from voiceagent.transports.telephony.outbound.bodies import (
-    CallBody,
-    idempotency_key,
-    read_body,
-    read_model,
-)
+from voiceagent.transports.telephony.outbound.bodies import CallBody, idempotency_key, read_body, read_model
 from voiceagent.transports.telephony.outbound.campaign_endpoint import (
     add_campaign,
     show_campaign,

@@ -76,7 +76,8 @@ class GreetingListener:
                 self._wait(BEEP_SILENCE_S if self._kind.done() else MORE_WORDS_S)
             case notify.NotifyTranscript(_, text, True, seconds):
                 self._update(self._greeting.on_turn(text, seconds))
-                self._wait_for_more_words()
+                if not self._speaking and not self._kind.done() and self._silence_due_s:
+                    self._wait(max(0.0, self._silence_due_s - self._loop.time()))
             case _:
                 pass
 
@@ -99,11 +100,6 @@ class GreetingListener:
                 self._wait(BEEP_SILENCE_S)
         if greeting.beeped:
             self.close()
-
-    def _wait_for_more_words(self) -> None:
-        """With the transcript of the last turn, wait no longer than silence needs to decide."""
-        if not self._speaking and not self._kind.done() and self._silence_due_s:
-            self._wait(max(0.0, self._silence_due_s - self._loop.time()))
 
     def _on_silence(self) -> None:
         if self._kind.done():

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, PlainValidator, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from voiceagent.transports.base64_text import from_base64
 from voiceagent.transports.telephony.stream.serializer import DIGITS, Message, ProtocolError, Unknown
@@ -111,12 +111,8 @@ def _unknown_or_error(error: ValidationError) -> Unknown:
         raise wrong("event", event, "text") from error
     if not isinstance(given, dict) and not first["loc"]:
         raise wrong("a message", given, "a JSON object") from error
-    place = _field_path(first)
+    # the first part is the event, which pydantic adds
+    place = ".".join(part if len(part) <= 80 else shorten(part) for part in map(str, first["loc"][1:]))
     if kind == "missing":
         raise ProtocolError(f"{place} is missing; it must be there") from error
     raise wrong(place, given, _ALLOWED.get(kind) or first["msg"].removeprefix("Input should be ")) from error
-
-
-def _field_path(error: ErrorDetails) -> str:
-    """Return the path of the invalid field, as `media.payload`, without the event that pydantic adds."""
-    return ".".join(part if len(part) <= 80 else shorten(part) for part in map(str, error["loc"][1:]))

@@ -64,7 +64,7 @@ class TelnyxCarrier:
             "timeout_secs": dial.ring_s,
             "webhook_url": f"{dial.url}/{STATUS}",
             "webhook_url_method": "POST",
-            "client_state": _client_state(dial.call_id),
+            "client_state": b64encode(dial.call_id.encode()).decode("ascii"),
             "command_id": dial.call_id,
             **self._stream(dial),
         }
@@ -123,7 +123,3 @@ class TelnyxCarrier:
         if abs(age_s) > MAX_AGE_S:
             raise NotGenuine(f"it was signed {age_s:.0f} s ago; allowed: {MAX_AGE_S:.0f} s")
         return f"{stamp} {sha256(delivery.body).hexdigest()}"
-
-
-def _client_state(call_id: str) -> str:
-    return b64encode(call_id.encode()).decode("ascii")

@@ -22,12 +22,7 @@ from voiceagent.transports.telephony.outbound.carrier import (
     Report,
 )
 from voiceagent.transports.telephony.outbound.policies.progress import Status
-from voiceagent.transports.telephony.twilio import (
-    connect_twiml,
-    hang_up_request,
-    is_genuine,
-    signature,
-)
+from voiceagent.transports.telephony.twilio import connect_twiml, hang_up_request, is_genuine, signature
 
 STATUSES = {
     "queued": None,

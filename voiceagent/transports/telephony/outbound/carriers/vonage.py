@@ -28,11 +28,7 @@ from voiceagent.transports.telephony.outbound.carrier import (
 )
 from voiceagent.transports.telephony.outbound.policies.progress import Status
 from voiceagent.transports.telephony.stream.public_url import websocket_url
-from voiceagent.transports.telephony.vonage import (
-    application_token,
-    hang_up_request,
-    verified_claims,
-)
+from voiceagent.transports.telephony.vonage import application_token, hang_up_request, verified_claims
 
 STATUSES = {
     "started": None,

@@ -1,4 +1,7 @@
-"""`POST /v1/realtime/client_secrets`: issues a client secret with the session that its calls begin with."""
+"""`POST /v1/realtime/client_secrets`: issues a client secret with the session that its calls begin with.
+
+A secret with a Live session opens that session over WebRTC, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, Admitted
 from voiceagent.access.client_secrets import ClientSecret
+from voiceagent.access.requester import NotAdmitted
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import new_id
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
-from voiceagent.transports.live.secrets import LIVE, check_prescribed
-from voiceagent.transports.realtime.http import to_object
+from voiceagent.transports.live.protocol.session_object import MediaSessionConfig
+from voiceagent.transports.realtime.http import LIVE, WRONG_SECRET, to_object
 from voiceagent.transports.realtime.protocol.errors import Wire, from_validation
 from voiceagent.transports.realtime.protocol.limits import check_object
 from voiceagent.transports.realtime.protocol.session_settings import merge_given
@@ -75,3 +79,30 @@ class SecretsEndpoint:
         secret = self._admission.new_secret(session, asked.expires_after.seconds)
         await self._share(secret)
         return JSONResponse({"value": secret.value, "expires_at": int(secret.expires_s), "session": shown})
+
+
+def check_prescribed(session: dict[str, Any]) -> None:
+    """Raise RequestError unless these fields, with the type, are a session over WebRTC."""
+    fields = {name: value for name, value in session.items() if name != "type"}
+    try:
+        MediaSessionConfig.model_validate(fields)
+    except ValidationError as error:
+        raise from_validation(error, {"session": fields}, ("session",)) from error
+
+
+def prescribed(caller: Admitted) -> dict[str, Any]:
+    """Return the fields that the caller's secret prescribes, which a request cannot change. Raise NotAdmitted
+    for a secret with a session of the Realtime API.
+    """
+    fields = dict(caller.session)
+    if fields and fields.pop("type", None) != LIVE:
+        message = "this client secret prescribes a session of the Realtime API; it opens no Live session"
+        raise NotAdmitted(403, WRONG_SECRET, message)
+    return fields
+
+
+def refuse_prescribed(caller: Admitted) -> None:
+    """Raise NotAdmitted for a secret with a session: over WebSockets it would not be restricted."""
+    if prescribed(caller):
+        message = "this client secret prescribes a Live session over WebRTC; it opens no WebSocket"
+        raise NotAdmitted(403, WRONG_SECRET, message)
