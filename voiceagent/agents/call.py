@@ -51,18 +51,19 @@ class Said:
 class ToolActions:
     """Actions of a running tool. done: those after which the model need not report its result.
 
-    speaks_result: its words come once it has ended, so a hang-up waits for them. hang_up: the one that waits.
+    speaks_result: its words come once it has ended, so hang-up and hand-over wait for them. waiting: those
+    that wait.
     """
 
     speaks_result: bool = False
     done: list[str] = field(default_factory=list)
-    hang_up: Callable[[], None] | None = None
+    waiting: list[Callable[[], None]] = field(default_factory=list)
 
     def finish(self) -> None:
-        """Hang up now, if the tool wanted that. What it left running waits for nothing any more."""
+        """Do what waited for the tool's words. What the tool left running waits for nothing any more."""
         self.speaks_result = False
-        if self.hang_up is not None:
-            self.hang_up()
+        for act in self.waiting:
+            act()
 
 
 tool_actions: ContextVar[ToolActions] = ContextVar("tool_actions")
@@ -248,7 +249,8 @@ class AgentCall:
         return BackgroundSound(check_sound(sound), 10 ** (volume_db / 20), self._session, self._do)
 
     def hand_over(self, agent: Agent | type[Agent]) -> None:
-        """Hand the call to another agent, with its instructions, tools and voice.
+        """Hand the call to another agent, with its instructions, tools and voice; in a tool with
+        `speaks_result`, once its result is to be spoken.
 
         Args:
             agent: The agent, or its class if it needs no arguments. It knows the conversation so far.
@@ -262,7 +264,7 @@ class AgentCall:
         agent._call = self  # its greeting may use it
         if agent.greeting:
             _record_action("hand_over")
-        self._do(self._hand_over, agent)
+        _after_result(partial(self._do, self._hand_over, agent))
 
     def hang_up(self, reason: str = "the agent hung up") -> None:
         """End the call after pending speech has been played; in a tool with `speaks_result`, its result too.
@@ -271,12 +273,7 @@ class AgentCall:
             reason: For the log.
         """
         _record_action("hang_up")
-        actions = tool_actions.get(None)
-        hang_up = partial(self._do, self._post, HangUpRequested(reason))
-        if actions is not None and actions.speaks_result:
-            actions.hang_up = hang_up
-        else:
-            hang_up()
+        _after_result(partial(self._do, self._post, HangUpRequested(reason)))
 
     async def transfer(self, destination: str = "", *, number: str = "", brief: str = "") -> None:
         """Connect the caller to another destination, and leave the call.
@@ -298,8 +295,8 @@ class AgentCall:
         session = self._session()
         if session is None or session.line is None:
             raise ToolFailed("this call cannot be transferred: it comes over no phone line")
-        _record_action("transfer")
         await session.line.transfer(destination, number, brief)
+        _record_action("transfer")
 
     async def send_digits(self, digits: str) -> None:
         """Press keys on the line, for a phone menu or an extension, and wait until they have sounded.
@@ -423,3 +420,12 @@ def _record_action(what: str) -> None:
     actions = tool_actions.get(None)
     if actions is not None:
         actions.done.append(what)
+
+
+def _after_result(act: Callable[[], None]) -> None:
+    """Act now; in a tool that speaks its result, once that is to be spoken."""
+    actions = tool_actions.get(None)
+    if actions is not None and actions.speaks_result:
+        actions.waiting.append(act)
+    else:
+        act()
