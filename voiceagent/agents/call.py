@@ -22,6 +22,7 @@ from voiceagent.agents.capture.task import Circumstances, Task
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import (
     DictationBegan,
+    GuidanceRequested,
     HangUpRequested,
     LanguageSet,
     ReplyRequested,
@@ -211,7 +212,8 @@ class AgentCall:
             self._do(self._post, UpdateRequested(call_id, join_surrogates(text)))
 
     def respond(self, guidance: str) -> None:
-        """Let the model speak once neither side does.
+        """Let the model speak once neither side does. In a tool this is the response about its result, unless
+        the tool takes so long that a filler is due.
 
         Args:
             guidance: Instruction for this response ("Ask whether the guest liked the table."). It is
@@ -221,8 +223,12 @@ class AgentCall:
             TypeError: `guidance` is not a str.
         """
         _check_text("respond", guidance)
-        if guidance.strip():
-            self._do(self._post, ReplyRequested(join_surrogates(guidance)))
+        if not guidance.strip():
+            return
+        guidance = join_surrogates(guidance)
+        call_id = current_call_id.get("")
+        request = GuidanceRequested(call_id, guidance) if call_id else ReplyRequested(guidance)
+        self._do(self._post, request)
 
     def background(self, sound: str | Path, *, volume_db: float = 0.0) -> BackgroundSound:
         """Play a background sound, again and again, until it is stopped or the call ends:
@@ -385,6 +391,7 @@ class AgentCall:
         self,
         event: SpeechRequested
         | UpdateRequested
+        | GuidanceRequested
         | ReplyRequested
         | HangUpRequested
         | DictationBegan

@@ -43,7 +43,17 @@ class UpdateRequested:
     text: str
 
 
-ToolEvent = ToolFinished | ToolSlow | UpdateRequested
+@dataclass(frozen=True, slots=True)
+class GuidanceRequested:
+    """A running tool requests that the response about its result follow this instruction; if the tool is slow,
+    a response before that.
+    """
+
+    call_id: str
+    guidance: str
+
+
+ToolEvent = ToolFinished | ToolSlow | UpdateRequested | GuidanceRequested
 """Events of a tool call that runs."""
 
 

@@ -28,6 +28,7 @@ from llmcore.engine import LOGGED_IF_SET, FinishReason, ToolCall, Usage
 from voiceagent.conversation.agent_events import AgentChanged as AgentChanged
 from voiceagent.conversation.agent_events import AgentEvent as AgentEvent
 from voiceagent.conversation.agent_events import DictationBegan as DictationBegan
+from voiceagent.conversation.agent_events import GuidanceRequested as GuidanceRequested
 from voiceagent.conversation.agent_events import HangUpRequested as HangUpRequested
 from voiceagent.conversation.agent_events import HookFailed as HookFailed
 from voiceagent.conversation.agent_events import LanguageSet as LanguageSet

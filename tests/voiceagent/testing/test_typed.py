@@ -261,6 +261,28 @@ async def test_what_an_agent_has_the_model_say_follows_its_guidance() -> None:
         assert call.model.requests[-1].messages[-1].content == "Ask for a rating."
 
 
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_a_tool_that_has_the_model_speak_is_answered_once(in_thread: bool) -> None:
+    class Shop(Agent):
+        @tool
+        async def close(self) -> str:
+            """Close the order."""
+            if in_thread:
+                await asyncio.to_thread(self.call.respond, "Ask for a rating.")
+            else:
+                self.call.respond("Ask for a rating.")
+            return "closed"
+
+    async with TestCall(Shop) as call:
+        call.model_will(Calls("close"), "It is closed. How was it?")
+        await call.says("that is all")
+        assert call.words == ["It is closed. How was it?"]
+        assert [one.content for one in call.model.requests[-1].messages[-2:]] == [
+            "closed",
+            "Ask for a rating.",
+        ]
+
+
 async def test_what_is_no_text_is_neither_said_nor_told() -> None:
     told: list[str] = []
 
