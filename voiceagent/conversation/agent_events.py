@@ -45,8 +45,8 @@ class UpdateRequested:
 
 @dataclass(frozen=True, slots=True)
 class GuidanceRequested:
-    """A running tool requests that the response about its result follow this instruction; if the tool is slow,
-    a response before that.
+    """A running tool requests that the response about its result follow this instruction, or an earlier
+    response if the tool is slow.
     """
 
     call_id: str

@@ -39,7 +39,8 @@ class ResponseQueue:
     turn needs an answer. ended_turn: the turn that ended with the event being handled; only a response that
     starts with the same event answers it. speech: requests of the agent's code in order, each with its fixed
     text, "" for text from the model. hang_up_reason: the reason with which the agent's code hangs up after
-    them; None if it does not. about_results: the pending answer is about tool results, and follows `guidance`.
+    them; None if it does not. about_results: the pending answer is about tool results. guidance: the tools'
+    instruction for it, "" for none.
     """
 
     clip: ev.ClipRequested | None = None

@@ -63,9 +63,9 @@ _WORKING = (Phase.RUNNING, Phase.OVERTAKEN, Phase.DETACHED)
 @dataclass(slots=True)
 class _Call:
     """A call that has not ended. shown_pending: a prompt showed it as pending. update: text that it wants
-    spoken, "" for none. guidance: instruction for the response about its result, "" for none. slow: it has run
-    so long that no response waits for it. cancels: id of the call that it cancels, if it is of the tool that
-    does.
+    spoken, "" for none. guidance: instruction for the response about its result, "" for none. slow: it has
+    run so long that no response waits for it. cancels: id of the call that it cancels, if it is of the tool
+    that does.
     """
 
     tool: AgentTool
@@ -354,7 +354,7 @@ class ToolCalls:
         record, notices = self._records.add_call(response_id, wanted)
         tool = AgentTool(Tool(wanted.name, ""))
         self._calls[wanted.call_id] = _Call(tool, record, Phase.RUNNING, cancels=targets[label])
-        return [*notices, *self._stop(self._calls[targets[label]])]
+        return [*notices, *self._stop(self._calls[targets[label]], by_model=True)]
 
     def _is_being_cancelled(self, call_id: str) -> bool:
         return any(call.cancels == call_id for call in self._calls.values())
@@ -374,12 +374,12 @@ class ToolCalls:
             return []
         return self._stop(call)
 
-    def _stop(self, call: _Call) -> list[Command]:
+    def _stop(self, call: _Call, by_model: bool = False) -> list[Command]:
         """Cancel the tool; `ToolFinished` follows."""
         call.phase, call.update = Phase.CANCELLING, ""
         self._history.given_up.add(call.call.call_id)
         self._history.cancellable.discard(call.call.call_id)
-        return [do.CancelTool(call.call.call_id)]
+        return [do.CancelTool(call.call.call_id, by_model)]
 
     def _refusal(self, tool: AgentTool, wanted: ToolCall) -> str | None:
         """Return the reason for not running a call, written for the model; None to run it."""

@@ -920,7 +920,7 @@ def test_a_tool_that_the_model_cancels_is_stopped_and_the_model_speaks_of_it() -
     call = world(SEARCHING)
     answered(call, "search")
     call.say("stop searching please", 5.0)
-    assert of(do.CancelTool, cancels(call, "search")) == [do.CancelTool("search_1")]
+    assert of(do.CancelTool, cancels(call, "search")) == [do.CancelTool("search_1", by_model=True)]
     (answer,) = of(do.StartResponse, finish(call, "search", CANCELLED, outcome="cancelled", reply=False))
     assert messages(answer) == [
         ("user", "book a table please", []),
@@ -966,7 +966,7 @@ def test_two_calls_of_one_tool_are_cancelled_by_their_arguments() -> None:
     call.say("not on Tuesday", 5.0)
     labels = ['search {"day":"mon"}', 'search {"day":"tue"}']
     assert offered(of(do.StartResponse, call.commands)[-1]) == labels
-    assert of(do.CancelTool, cancels(call, labels[1])) == [do.CancelTool("b")]
+    assert of(do.CancelTool, cancels(call, labels[1])) == [do.CancelTool("b", by_model=True)]
 
 
 def test_an_agents_own_tool_of_that_name_keeps_it() -> None:
