@@ -236,11 +236,14 @@ class ResponseGenerated:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFailed:
-    """A stage of the response failed; no more output will come."""
+    """A stage of the response failed; no more output will come. permanent: the request was refused, and
+    would be again.
+    """
 
     response_id: str
     stage: Stage
     reason: str
+    permanent: bool = field(default=False, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)
