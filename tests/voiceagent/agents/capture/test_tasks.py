@@ -98,6 +98,8 @@ VALID_CARD = "4242424242424242"
         ("Nina Dotberg at gmail dot com", "nina.berg@gmail.com"),
         ("Hello, at Green Lantern Dot, I O.", "hello@greenlantern.io"),  # no greeting
         ("Hello, it's hello at red lion dot com", "hello@redlion.com"),
+        ("Hello, at gmail dot com, it's bob smith", "bobsmith@gmail.com"),
+        ("lena at gmx dot at", "lena@gmx.at"),
         ("Hi, it's Anna at gmail dot com", "anna@gmail.com"),
         ("Wendy Dot Lee, L. I. U. at me dot com.", "wendy.liu@me.com"),
         ("Amy Dotson at gmail dot com", "amydotson@gmail.com"),  # a name
