@@ -59,6 +59,10 @@ def with_room(sound: Wave, room: Wave, direct_to_room_db: float) -> Wave:
     return as_loud
 
 
+TELEPHONE_HZ = (300.0, 3_400.0)
+"""Band of a telephone line (ITU-T G.712)."""
+
+
 def over_random_telephone(sound: Wave, random: np.random.Generator, rate_hz: int) -> Samples:
     """Return the sound over a telephone line with a random band."""
     low_hz, high_hz = (random.uniform(*between_hz) for between_hz in LINE_HZ)

@@ -313,6 +313,11 @@ class ReplyError(RequestError):
     """
 
 
+def is_permanent(error: LlmError) -> bool:
+    """Return True if the same request would be refused again: the key, the model or the request is wrong."""
+    return isinstance(error, SetupError | RequestError) and not isinstance(error, ReplyError)
+
+
 def is_server_failure(error: LlmError) -> bool:
     """Return True if the error counts against the engine rather than against one request or this side."""
     return not isinstance(error, RequestError | BusyError | SetupError)

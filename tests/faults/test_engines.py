@@ -7,6 +7,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from fault_calls import LONG, FaultCaller, calling, counted, until_counted, until_healthy
@@ -95,11 +96,21 @@ async def test_a_slow_engine_is_not_taken_for_a_hung_one(server: FaultyServer, e
     assert server.engine(engine) == process
 
 
+async def kill(server: FaultyServer, engine: str) -> int:
+    """Kill an engine's process and return its id. One that has just gone is replaced: then its successor."""
+    async with asyncio.timeout(30):
+        while True:
+            process = server.engine(engine)
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+                return process
+            await asyncio.sleep(0.02)
+
+
 async def test_an_engine_killed_again_and_again_comes_back(server: FaultyServer) -> None:
     async with calling(server.address) as touched:
         for _ in range(6):
-            process = server.engine("synthesizer")
-            os.kill(process, signal.SIGKILL)
+            process = await kill(server, "synthesizer")
             async with asyncio.timeout(30):
                 while server.engine("synthesizer") == process:  # noqa: ASYNC110
                     await asyncio.sleep(0.02)

@@ -22,6 +22,7 @@ from voiceagent.agents.capture.task import Circumstances, Task
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import (
     DictationBegan,
+    GuidanceRequested,
     HangUpRequested,
     LanguageSet,
     ReplyRequested,
@@ -51,18 +52,19 @@ class Said:
 class ToolActions:
     """Actions of a running tool. done: those after which the model need not report its result.
 
-    speaks_result: its words come once it has ended, so a hang-up waits for them. hang_up: the one that waits.
+    speaks_result: its words come once it has ended, so hang-up and hand-over wait for them. waiting: those
+    that wait.
     """
 
     speaks_result: bool = False
     done: list[str] = field(default_factory=list)
-    hang_up: Callable[[], None] | None = None
+    waiting: list[Callable[[], None]] = field(default_factory=list)
 
     def finish(self) -> None:
-        """Hang up now, if the tool wanted that. What it left running waits for nothing any more."""
+        """Do what waited for the tool's words. What the tool left running waits for nothing any more."""
         self.speaks_result = False
-        if self.hang_up is not None:
-            self.hang_up()
+        for act in self.waiting:
+            act()
 
 
 tool_actions: ContextVar[ToolActions] = ContextVar("tool_actions")
@@ -210,7 +212,8 @@ class AgentCall:
             self._do(self._post, UpdateRequested(call_id, join_surrogates(text)))
 
     def respond(self, guidance: str) -> None:
-        """Let the model speak once neither side does.
+        """Let the model speak once neither side does. In a tool this is the response about its result, unless
+        the tool takes so long that a filler is due.
 
         Args:
             guidance: Instruction for this response ("Ask whether the guest liked the table."). It is
@@ -220,8 +223,12 @@ class AgentCall:
             TypeError: `guidance` is not a str.
         """
         _check_text("respond", guidance)
-        if guidance.strip():
-            self._do(self._post, ReplyRequested(join_surrogates(guidance)))
+        if not guidance.strip():
+            return
+        guidance = join_surrogates(guidance)
+        call_id = current_call_id.get("")
+        request = GuidanceRequested(call_id, guidance) if call_id else ReplyRequested(guidance)
+        self._do(self._post, request)
 
     def background(self, sound: str | Path, *, volume_db: float = 0.0) -> BackgroundSound:
         """Play a background sound, again and again, until it is stopped or the call ends:
@@ -248,7 +255,8 @@ class AgentCall:
         return BackgroundSound(check_sound(sound), 10 ** (volume_db / 20), self._session, self._do)
 
     def hand_over(self, agent: Agent | type[Agent]) -> None:
-        """Hand the call to another agent, with its instructions, tools and voice.
+        """Hand the call to another agent, with its instructions, tools and voice; in a tool with
+        `speaks_result`, once its result is to be spoken.
 
         Args:
             agent: The agent, or its class if it needs no arguments. It knows the conversation so far.
@@ -262,7 +270,7 @@ class AgentCall:
         agent._call = self  # its greeting may use it
         if agent.greeting:
             _record_action("hand_over")
-        self._do(self._hand_over, agent)
+        _after_result(partial(self._do, self._hand_over, agent))
 
     def hang_up(self, reason: str = "the agent hung up") -> None:
         """End the call after pending speech has been played; in a tool with `speaks_result`, its result too.
@@ -271,12 +279,7 @@ class AgentCall:
             reason: For the log.
         """
         _record_action("hang_up")
-        actions = tool_actions.get(None)
-        hang_up = partial(self._do, self._post, HangUpRequested(reason))
-        if actions is not None and actions.speaks_result:
-            actions.hang_up = hang_up
-        else:
-            hang_up()
+        _after_result(partial(self._do, self._post, HangUpRequested(reason)))
 
     async def transfer(self, destination: str = "", *, number: str = "", brief: str = "") -> None:
         """Connect the caller to another destination, and leave the call.
@@ -298,8 +301,8 @@ class AgentCall:
         session = self._session()
         if session is None or session.line is None:
             raise ToolFailed("this call cannot be transferred: it comes over no phone line")
-        _record_action("transfer")
         await session.line.transfer(destination, number, brief)
+        _record_action("transfer")
 
     async def send_digits(self, digits: str) -> None:
         """Press keys on the line, for a phone menu or an extension, and wait until they have sounded.
@@ -388,6 +391,7 @@ class AgentCall:
         self,
         event: SpeechRequested
         | UpdateRequested
+        | GuidanceRequested
         | ReplyRequested
         | HangUpRequested
         | DictationBegan
@@ -423,3 +427,12 @@ def _record_action(what: str) -> None:
     actions = tool_actions.get(None)
     if actions is not None:
         actions.done.append(what)
+
+
+def _after_result(act: Callable[[], None]) -> None:
+    """Act now; in a tool that speaks its result, once that is to be spoken."""
+    actions = tool_actions.get(None)
+    if actions is not None and actions.speaks_result:
+        actions.waiting.append(act)
+    else:
+        act()

@@ -319,7 +319,7 @@ def _runner(
         try:
             result = await run_method(agent, tool, given)
             words = ""
-            if not set(actions.done) - {"hang_up"}:  # the others have words of their own
+            if "transfer" not in actions.done:  # after a transfer nobody hears them
                 words = cut(tool.words_for(result), RESULT_CHARACTERS)
             if words:
                 agent.call.post_result(words)

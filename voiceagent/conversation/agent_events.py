@@ -43,7 +43,17 @@ class UpdateRequested:
     text: str
 
 
-ToolEvent = ToolFinished | ToolSlow | UpdateRequested
+@dataclass(frozen=True, slots=True)
+class GuidanceRequested:
+    """A running tool requests that the response about its result follow this instruction, or an earlier
+    response if the tool is slow.
+    """
+
+    call_id: str
+    guidance: str
+
+
+ToolEvent = ToolFinished | ToolSlow | UpdateRequested | GuidanceRequested
 """Events of a tool call that runs."""
 
 

@@ -310,9 +310,10 @@ class ListMcpTools:
 
 @dataclass(frozen=True, slots=True)
 class CancelTool:
-    """Cancel a tool call, if it is still running."""
+    """Cancel a tool call, if it is still running. by_model: the model called the tool that cancels it."""
 
     call_id: str
+    by_model: bool = field(default=False, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from llmcore.engine import LOGGED_IF_SET, FinishReason, ToolCall, Usage
 from voiceagent.conversation.agent_events import AgentChanged as AgentChanged
 from voiceagent.conversation.agent_events import AgentEvent as AgentEvent
 from voiceagent.conversation.agent_events import DictationBegan as DictationBegan
+from voiceagent.conversation.agent_events import GuidanceRequested as GuidanceRequested
 from voiceagent.conversation.agent_events import HangUpRequested as HangUpRequested
 from voiceagent.conversation.agent_events import HookFailed as HookFailed
 from voiceagent.conversation.agent_events import LanguageSet as LanguageSet
@@ -235,11 +236,14 @@ class ResponseGenerated:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFailed:
-    """A stage of the response failed; no more output will come."""
+    """A stage of the response failed; no more output will come. permanent: the request was refused, and
+    would be again.
+    """
 
     response_id: str
     stage: Stage
     reason: str
+    permanent: bool = field(default=False, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
 CANCELLED = "cancelled: the caller went on"
 """Stands in prompts for the output of a cancelled call, before and after it has ended."""
+CANCELLED_BY_MODEL = "cancelled: the model cancelled it"
+"""Output of a call that the model cancelled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,14 @@ from voiceagent.conversation.turn_policy import CurrentPolicy, TurnPolicy
 from voiceagent.conversation.turn_taking import TurnTaking
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 
-_SPEECH_EVENTS = (ev.AgentChanged, ev.SpeechRequested, ev.ReplyRequested, ev.ToolSlow, ev.UpdateRequested)
+_SPEECH_EVENTS = (
+    ev.AgentChanged,
+    ev.SpeechRequested,
+    ev.ReplyRequested,
+    ev.ToolSlow,
+    ev.UpdateRequested,
+    ev.GuidanceRequested,
+)
 """Events by which the agent's code requests speech. Ignored in sessions that only transcribe."""
 
 
@@ -257,10 +264,15 @@ class Conversation:
                 # the preemptive response was prompted without this result
                 return self._responses.cancel_preemptive() + self._tools.on_finished(event)
             case ev.ToolSlow(call_id):
+                if guidance := self._tools.on_slow(call_id):
+                    return self._answering.queue_speech(ev.ReplyRequested(guidance))
                 tool = self._tools.running_tool(call_id)
                 return self._answering.speak_filler(tool.filler, self.settings) if tool is not None else []
             case ev.UpdateRequested(call_id, text):
                 self._tools.queue_update(call_id, text)
+            case ev.GuidanceRequested(call_id, guidance):
+                if not self._tools.hold_guidance(call_id, guidance):
+                    return self._answering.queue_speech(ev.ReplyRequested(guidance))
             case ev.McpListed():
                 return self._on_mcp_listed(event)
             case ev.AgentChanged():

@@ -59,7 +59,8 @@ class Reports:
         """Return the answer to a turn, with the pending report, if any. It may call tools."""
         if self._pending is None:
             return answer
-        return replace(answer, guidance=self._pending.guidance, has_fallback=bool(self._pending.fallback))
+        guidance = f"{answer.guidance}\n{self._pending.guidance}".lstrip()
+        return replace(answer, guidance=guidance, has_fallback=bool(self._pending.fallback))
 
     def on_started(self, response_id: str) -> None:
         """Record the response that speaks of the pending report, if any."""

@@ -63,7 +63,9 @@ _WORKING = (Phase.RUNNING, Phase.OVERTAKEN, Phase.DETACHED)
 @dataclass(slots=True)
 class _Call:
     """A call that has not ended. shown_pending: a prompt showed it as pending. update: text that it wants
-    spoken, "" for none. cancels: id of the call that it cancels, if it is of the tool that does.
+    spoken, "" for none. guidance: instruction for the response about its result, "" for none. slow: it has
+    run so long that no response waits for it. cancels: id of the call that it cancels, if it is of the tool
+    that does.
     """
 
     tool: AgentTool
@@ -71,6 +73,8 @@ class _Call:
     phase: Phase
     shown_pending: bool = False
     update: str = ""
+    guidance: str = ""
+    slow: bool = False
     cancels: str = ""
 
     @property
@@ -95,6 +99,7 @@ class ToolCalls:
         self._round_id = ""
         self._rounds = 0
         self._reply_due = False
+        self._guidance = ""
         self._refused: list[tuple[CallRecord, str]] = []
 
     @property
@@ -107,11 +112,21 @@ class ToolCalls:
         """True if the model must report results and no awaited call is missing."""
         return self._reply_due and not self.awaited
 
+    @property
+    def guidance(self) -> str:
+        """Instruction of ended tools for the response about their results, "" for none."""
+        return self._guidance
+
     def pop_reply_due(self) -> bool:
         """Return `reply_due` and reset it."""
         due = self.reply_due
         self._reply_due = self._reply_due and not due
         return due
+
+    def pop_guidance(self) -> str:
+        """Return `guidance` and reset it."""
+        guidance, self._guidance = self._guidance, ""
+        return guidance
 
     def rounds_are_spent(self, response_id: str = "") -> bool:
         """Return True if the answer has used all its rounds of tool calls, so that this response, or the next
@@ -148,6 +163,25 @@ class ToolCalls:
                 text, call.update = call.update, ""
                 return text
         return ""
+
+    def hold_guidance(self, call_id: str, guidance: str) -> bool:
+        """Hold an instruction of a running tool for the response about its result. Return False if none is to
+        wait for the tool.
+        """
+        call = self._calls.get(call_id)
+        if call is None or call.slow or call.phase not in _WORKING:
+            return False
+        call.guidance = f"{call.guidance}\n{guidance}".lstrip()
+        return True
+
+    def on_slow(self, call_id: str) -> str:
+        """Record that a tool takes long. Return the instruction that waited for its end, "" for none."""
+        call = self._calls.get(call_id)
+        if call is None:
+            return ""
+        call.slow = True
+        guidance, call.guidance = call.guidance, ""
+        return guidance
 
     def start(
         self, response_id: str, wanted: ToolCall, settings: CallSettings, mcp: McpTool | None = None
@@ -258,7 +292,7 @@ class ToolCalls:
             if call.phase is Phase.RUNNING:
                 call.phase = Phase.OVERTAKEN
             call.shown_pending = call.shown_pending or by_model
-        self._reply_due = self._reply_due and not by_model
+        self._reply_due = self._reply_due and (not by_model or bool(self._guidance))
 
     def detach(self) -> list[Command]:
         """Detach the running calls as another response starts: it reports the results so far, later ones come
@@ -269,7 +303,7 @@ class ToolCalls:
             commands += self._cancel(call)
             if call.phase in (Phase.RUNNING, Phase.OVERTAKEN):
                 call.phase = Phase.DETACHED
-        self._reply_due = False
+        self._reply_due = bool(self._guidance)
         return commands
 
     def on_finished(self, event: ev.ToolFinished) -> list[Command]:
@@ -281,9 +315,12 @@ class ToolCalls:
         self._history.cancellable.discard(event.call_id)
         mcp = call.record.mcp is not None
         if event.outcome != "cancelled" and not mcp:  # the client requests responses about MCP results
-            self._reply_due = self._reply_due or event.reply
+            self._reply_due = self._reply_due or event.reply or bool(call.guidance)
+            self._guidance = f"{self._guidance}\n{call.guidance}".strip()
         # an unreported one, such as a hand-over, stays at its call
-        unreported = call.phase is Phase.OVERTAKEN and not (event.reply or call.shown_pending)
+        unreported = call.phase is Phase.OVERTAKEN and not (
+            event.reply or call.guidance or call.shown_pending
+        )
         late = (call.phase in (Phase.DETACHED, Phase.OVERTAKEN) and not unreported) or (
             call.phase is Phase.CANCELLING
             and event.outcome != "cancelled"
@@ -317,7 +354,7 @@ class ToolCalls:
         record, notices = self._records.add_call(response_id, wanted)
         tool = AgentTool(Tool(wanted.name, ""))
         self._calls[wanted.call_id] = _Call(tool, record, Phase.RUNNING, cancels=targets[label])
-        return [*notices, *self._stop(self._calls[targets[label]])]
+        return [*notices, *self._stop(self._calls[targets[label]], by_model=True)]
 
     def _is_being_cancelled(self, call_id: str) -> bool:
         return any(call.cancels == call_id for call in self._calls.values())
@@ -337,12 +374,12 @@ class ToolCalls:
             return []
         return self._stop(call)
 
-    def _stop(self, call: _Call) -> list[Command]:
+    def _stop(self, call: _Call, by_model: bool = False) -> list[Command]:
         """Cancel the tool; `ToolFinished` follows."""
         call.phase, call.update = Phase.CANCELLING, ""
         self._history.given_up.add(call.call.call_id)
         self._history.cancellable.discard(call.call.call_id)
-        return [do.CancelTool(call.call.call_id)]
+        return [do.CancelTool(call.call.call_id, by_model)]
 
     def _refusal(self, tool: AgentTool, wanted: ToolCall) -> str | None:
         """Return the reason for not running a call, written for the model; None to run it."""

@@ -15,7 +15,7 @@ from audio.jitter import Gap, JitterBuffer, MediaPacket
 from audio.opus import OpusDecoder
 from audio.pcm import Samples
 from audio.resample import resample
-from audio.surroundings import gain, over_telephone, random_noise, samples_of, stretched
+from audio.surroundings import TELEPHONE_HZ, gain, over_telephone, random_noise, samples_of, stretched
 from voiceagent.bench.caller import FRAME_S
 from voiceagent.bench.webrtc_connection import PERFECT, Line
 from voiceagent.bench.wires import WebRtcWire, frames_of
@@ -77,7 +77,6 @@ _VOICE_LEVEL = 4_000.0
 _VOICED = 100
 """Smallest sample that is voice rather than the synthesizer's silence."""
 _NOISE_S = 10.0
-_TELEPHONE_HZ = (300.0, 3_400.0)
 _ECHO_DELAY_S = 0.08
 """From the loudspeaker to the microphone and back through the line."""
 _PIECE_GAP_S = 0.05
@@ -138,7 +137,7 @@ class Delivery:
 
     def _over_line(self, sound: Samples, text: str) -> Samples:
         if self._line.kind == "telephone":
-            return over_telephone(sound.astype(np.float64), RATE_HZ, *_TELEPHONE_HZ)
+            return over_telephone(sound.astype(np.float64), RATE_HZ, *TELEPHONE_HZ)
         if self._line.kind == "loss":
             padded = np.concatenate([sound, _silence(0.1)])
             return over_line(padded, Line(self._line.loss, 0.0), f"{text} {self._gain}")[: len(sound)]

@@ -18,8 +18,10 @@ from audio.synthesizers import Synthesizer
 from llmcore.engine import LlmError, Message, Request
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.call_events import CallEvent, EventHandled
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.prompting.request import make_prompt
+from voiceagent.session.publishing import Subscriptions
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
@@ -30,7 +32,7 @@ QUESTION = "Hello, what can you do for me?"
 TIMEOUT_S = 180.0
 """On two slow, busy cores a model of 1.5 B in 4 bits reads a prompt of 540 tokens in up to a minute."""
 SLOW_S = 1.0
-"""A response that failed after less was refused; after more it ran into a time-out."""
+"""A response that failed after more, and was not refused, ran into a time-out."""
 PAUSE_S = 1.0
 """Pause before a turn is repeated."""
 
@@ -43,10 +45,16 @@ class _TimedOut(WarmUpError):
     """The LLM was too slow, and may be fast enough once it has loaded its model."""
 
 
+class _Refused(WarmUpError):
+    """The LLM refuses the request, and would refuse it again."""
+
+
 class _Caller:
-    """Client that waits for a transcript, then for audio, then for the turn's report.
+    """Client that waits for a transcript, then for audio, then for the turn's report. It receives the call's
+    events too.
 
     asked_s: time of the request for a response. is_slow: the response failed long after it.
+    is_refused: the LLM refused the request.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -58,6 +66,12 @@ class _Caller:
         self.failure = ""
         self.asked_s = clock()
         self.is_slow = False
+        self.is_refused = False
+
+    def on_event(self, event: CallEvent) -> None:
+        match event:
+            case EventHandled(ev.ResponseFailed(permanent=permanent)):
+                self.is_refused = permanent
 
     def notify(self, notification: notify.Notification) -> None:
         match notification:
@@ -105,7 +119,8 @@ async def warm_up(services: Services, timeout_s: float = TIMEOUT_S) -> dict[str,
             return await asyncio.create_task(_warm_up_call(services, left_s), name="warm-up")
         except WarmUpError as error:
             is_slow = is_slow or isinstance(error, _TimedOut)
-            if not is_slow or services.measuring.clock() - began_s + PAUSE_S >= timeout_s:
+            is_late = services.measuring.clock() - began_s + PAUSE_S >= timeout_s
+            if isinstance(error, _Refused) or not is_slow or is_late:
                 raise
             log.warning("warm_up_repeated", reason=str(error))
             await asyncio.sleep(PAUSE_S)
@@ -120,7 +135,7 @@ async def _warm_up_call(services: Services, timeout_s: float) -> dict[str, float
     services = replace(services, measuring=measuring, speaking=speaking)
     manual = replace(services.settings, turn_detection=None, latency_events=True, output_modality="audio")
     caller = _Caller(services.measuring.clock)
-    session = Session("warm-up", services, manual, caller)
+    session = Session("warm-up", services, manual, caller, Subscriptions((caller,)))
     turn = asyncio.create_task(_run_turn(session, caller, services))
     ended = asyncio.create_task(session.ended())
     try:
@@ -134,7 +149,7 @@ async def _warm_up_call(services: Services, timeout_s: float) -> dict[str, float
         await session.close("warmed up")
         await asyncio.gather(turn, ended, return_exceptions=True)
     if caller.failure:
-        kind = _TimedOut if caller.is_slow else WarmUpError
+        kind = _Refused if caller.is_refused else _TimedOut if caller.is_slow else WarmUpError
         raise kind(f"the warm-up turn failed: {caller.failure}")
     log.info("warm_up", **{f"{stage}_ms": round(seconds * 1000, 1) for stage, seconds in latency.items()})
     return latency

@@ -205,8 +205,8 @@ class CommandExecutor:
                 self._typing.on_tool_began()
             case do.ListMcpTools(item_id, server):
                 self.mcp.list(item_id, server)
-            case do.CancelTool(call_id):
-                self.tools.cancel(call_id)
+            case do.CancelTool(call_id, by_model):
+                self.tools.cancel(call_id, by_model)
             case do.TurnConcluded() | do.ResponseConcluded():
                 if self._agent is not None:
                     self._agent.on_concluded(command)

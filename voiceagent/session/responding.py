@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from audio.synthesizers import Speech, SynthesizerError
-from llmcore.engine import Delta, LimitError, LlmError, RefusedError, Usage
+from llmcore.engine import Delta, LimitError, LlmError, RefusedError, Usage, is_permanent
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
     Event,
@@ -100,12 +100,12 @@ class ResponseWork:
         try:
             await _together(self._write(), self._speak() if self._start.modality == "audio" else self._show())
         except LimitError as error:
-            self._post(ResponseFailed(self._id, "limits", str(error)))
+            self._post(ResponseFailed(self._id, "limits", str(error), permanent=True))
         except RefusedError as error:
             self._monitor.log_refusal(self._id, str(error))
-            self._post(ResponseFailed(self._id, "refusal", str(error)))
+            self._post(ResponseFailed(self._id, "refusal", str(error), permanent=True))
         except LlmError as error:
-            self._post(ResponseFailed(self._id, "llm", str(error)))
+            self._post(ResponseFailed(self._id, "llm", str(error), is_permanent(error)))
         except SynthesizerError as error:
             self._post(ResponseFailed(self._id, "synthesizer", str(error)))
         finally:

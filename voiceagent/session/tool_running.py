@@ -11,7 +11,7 @@ import structlog
 
 from llmcore.engine import ToolCall
 from voiceagent.conversation.events import AgentEvent, ToolFinished, ToolOutcome, ToolSlow
-from voiceagent.conversation.history import CANCELLED
+from voiceagent.conversation.history import CANCELLED, CANCELLED_BY_MODEL
 from voiceagent.conversation.mcp import McpError
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.conversation.tool_names import free_names
@@ -27,7 +27,6 @@ ToolSource = Literal["agent", "line", "mcp"]
 """Sources of a call's tools: its agent, its line, and the configured MCP servers."""
 
 _Outcome = tuple[ToolOutcome, ToolResult, str, McpError | None]
-_CANCELLED: _Outcome = ("cancelled", ToolResult(CANCELLED, reply=False), "it was cancelled", None)
 
 
 class ToolRunner:
@@ -61,6 +60,7 @@ class ToolRunner:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._working: dict[str, tuple[AgentTool, asyncio.Task[ToolResult]]] = {}
         self._withdrawn: set[str] = set()  # cancelled before they started
+        self._cancelled_by_model: set[str] = set()
 
     def offer(self, tools: Sequence[OfferedTool], source: ToolSource) -> tuple[AgentTool, ...]:
         """Replace the tools of this source. Return the tools of all sources under the names offered to the
@@ -89,10 +89,12 @@ class ToolRunner:
             return
         task = asyncio.create_task(self._run(tool, call), name=f"tool {call.name}")
         self._running[call.call_id] = task
-        task.add_done_callback(lambda _: self._running.pop(call.call_id, None))
+        task.add_done_callback(lambda _: self._forget(call.call_id))
 
-    def cancel(self, call_id: str) -> None:
-        """Cancel a tool, unless it has ended."""
+    def cancel(self, call_id: str, by_model: bool = False) -> None:
+        """Cancel a tool, unless it has ended. by_model: the model cancels it."""
+        if by_model and call_id in self._running:
+            self._cancelled_by_model.add(call_id)
         if call_id in self._working:
             self._working[call_id][1].cancel()
         elif call_id in self._running:
@@ -118,6 +120,10 @@ class ToolRunner:
             for tool in self._offered.get(source, ()):
                 yield source, tool
 
+    def _forget(self, call_id: str) -> None:
+        self._running.pop(call_id, None)
+        self._cancelled_by_model.discard(call_id)
+
     async def _run(self, offered: OfferedTool, call: ToolCall) -> None:
         enter_work()
         began_s = self._clock()
@@ -137,7 +143,7 @@ class ToolRunner:
         tool = offered.tool
         if call.call_id in self._withdrawn:
             self._withdrawn.discard(call.call_id)
-            return _CANCELLED
+            return self._cancelled(call.call_id)
         # in this task: the tool's task inherits its context, so its spans are children of the call's
         self._began(call.call_id)
         current_call_id.set(call.call_id)
@@ -157,7 +163,7 @@ class ToolRunner:
             output = f"{reason}; it was stopped, and may have been done in part"
             return "failed", ToolResult(output), reason, None
         if work.cancelled() and work.cancelling():
-            return _CANCELLED
+            return self._cancelled(call.call_id)
         # something inside the tool was cancelled
         error = asyncio.CancelledError() if work.cancelled() else work.exception()
         if error is None:
@@ -166,3 +172,8 @@ class ToolRunner:
             return "failed", ToolResult(str(error) or _FAILED), str(error), error.error
         self._monitor.fault(f"tool {tool.name}", error)
         return "failed", ToolResult(_FAILED), type(error).__name__, None
+
+    def _cancelled(self, call_id: str) -> _Outcome:
+        if call_id in self._cancelled_by_model:
+            return "cancelled", ToolResult(CANCELLED_BY_MODEL, reply=False), "the model cancelled it", None
+        return "cancelled", ToolResult(CANCELLED, reply=False), "it was cancelled", None

@@ -59,6 +59,13 @@ def number_at(words: Sequence[str], index: int, language: str) -> tuple[str, int
     return _number_at(words, index, max((len(number) for number in spoken), default=1), spoken)
 
 
+@cache
+def hundreds(language: str) -> Mapping[str, str]:
+    """Return the figures of the hundreds that are one word, by that word: "achthundert", "ochocientos"."""
+    words = {in_words(number, find_language(language)): str(number) for number in range(100, 1_000, 100)}
+    return {word: figures for word, figures in words.items() if word is not None and " " not in word}
+
+
 def _figures(words: Sequence[str], language: str) -> Iterator[str]:
     """Yield the figures of each number; "" for a word that is neither a number nor a repetition."""
     spoken, repeated = _spoken(language), _REPEATED.get(language, {})

@@ -50,6 +50,9 @@ class UpstreamConversation:
         self._responses, self._out_of_band = Responses(self.history), OutOfBandResponses()
         self.heard = self._responses.heard
         self._queue = ResponseQueue()
+        self._guidance: dict[
+            str, str
+        ] = {}  # by running tool call: instruction for the response about its result
         self._interrupted_by: InterruptedBy = ""  # of the response whose playout is being stopped
         self._started = self._connected = self._speaking = self._turns_claimed = False
 
@@ -170,21 +173,30 @@ class UpstreamConversation:
                 self._queue.enqueue_speech(messages.exact_speech(text))
             case ev.UpdateRequested(call_id, text) if call_id in self._responses.running:
                 self._queue.enqueue_speech(messages.exact_speech(text))
-            case ev.ReplyRequested(guidance):
-                self._queue.enqueue_speech(
-                    messages.guided_response(f"{self.settings.instructions}\n\n{guidance}")
-                )
+            case ev.GuidanceRequested(call_id, guidance) if call_id in self._responses.running:
+                self._guidance[call_id] = f"{self._guidance.get(call_id, '')}\n{guidance}".lstrip()
+            case ev.ReplyRequested(guidance) | ev.GuidanceRequested(guidance=guidance):
+                self._enqueue_guided(guidance)
+            case ev.ToolSlow(call_id) if call_id in self._guidance:
+                self._enqueue_guided(self._guidance.pop(call_id))
             case ev.HangUpRequested(reason):
                 self._queue.hang_up_after(reason)
             case ev.ToolFinished(call_id, _, output, reply):
                 self._responses.running.discard(call_id)
                 item = ToolOutputItem(self._new_id("item"), call_id, output)
-                if reply:
+                if call_id in self._guidance:
+                    self._enqueue_guided(self._guidance.pop(call_id))
+                elif reply:
                     self._queue.request_answer()
                 return [*items.add(self.history, item, self._connected), *self._continue()]
             case _:
                 return []
         return self._continue()
+
+    def _enqueue_guided(self, guidance: str) -> None:
+        """Queue a response that follows this instruction."""
+        instructions = f"{self.settings.instructions}\n\n{guidance}"
+        self._queue.enqueue_speech(messages.guided_response(instructions))
 
     def _on_client_request(self, request: ev.ClientRequest) -> list[Action]:
         match request:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from audio.surroundings import gain, over_telephone, samples_of, stretched, with_room
+from audio.surroundings import TELEPHONE_HZ, gain, over_telephone, samples_of, stretched, with_room
 from people.material import Clip
 from voiceagent.transports.local_call import FORMAT
 from voiceagent.validation.errors import CommandFailed
@@ -20,7 +20,6 @@ from voiceagent.validation.errors import CommandFailed
 Floats = NDArray[np.float64]
 
 _SEED = 1
-_TELEPHONE_HZ = (300.0, 3_400.0)
 _REVERBERATION_S = 0.5
 """Reverberation time (60 dB decay) of a furnished living room."""
 ACROSS_THE_ROOM_DB = -6.0
@@ -114,7 +113,7 @@ def _under(clip: Clip, condition: Condition) -> Clip:
     if condition.name == "pause":
         return _with_longer_pause(clip, condition.value)
     if condition.name == "telephone":
-        return replace(clip, sound=over_telephone(sound, FORMAT.rate_hz, *_TELEPHONE_HZ))
+        return replace(clip, sound=over_telephone(sound, FORMAT.rate_hz, *TELEPHONE_HZ))
     if condition.name == "noise":
         return replace(clip, sound=samples_of(sound + _noise(sound, condition.value)))
     lower = _FAR_GAIN if condition.name == "far" else 1.0

@@ -74,6 +74,7 @@ EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
     st.builds(ev.SpeechRequested, TEXTS, st.booleans()),
     st.builds(ev.ReplyRequested, TEXTS, st.booleans(), st.booleans()),
     st.builds(ev.UpdateRequested, ITEMS, TEXTS),
+    st.builds(ev.GuidanceRequested, ITEMS, TEXTS),
     st.builds(ev.ResponseCancelled, st.none() | RESPONSES),
     st.builds(ev.InputCommitted, SECONDS),
     st.just(ev.InputCleared()),

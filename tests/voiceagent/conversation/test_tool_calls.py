@@ -623,7 +623,7 @@ def test_an_agents_tool_that_is_named_like_the_clients_is_renamed_and_runs() -> 
 
 MOVE_NAMES = (
     "call book", "call look", "call both", "call hang_up", "end", "speak", "cut", "played", "slow", "say",
-    "respond", "update", "call search", "call cancel_tool",
+    "respond", "guide", "update", "call search", "call cancel_tool",
 )  # fmt: skip
 MOVES = st.lists(st.sampled_from(MOVE_NAMES), max_size=40)
 ENDS = st.lists(st.sampled_from(["done", "failed", "cancelled"]), min_size=1, max_size=8)
@@ -709,6 +709,9 @@ class _Life:
                 self.world.feed(ev.UpdateRequested(call_id, f"still at {call_id}"))
         elif name == "respond":
             self.world.feed(ev.ReplyRequested("Ask for his name."))
+        elif name == "guide":
+            for call_id in self._running():
+                self.world.feed(ev.GuidanceRequested(call_id, f"Tell of {call_id}."))
 
     def settle(self) -> None:
         """Every tool ends, every response is played."""
@@ -740,6 +743,79 @@ class _Life:
             self.given[call_id] = f"{outcome} {call_id}"
             self.world.feed(ev.ToolFinished(call_id, outcome, self.given[call_id]))  # type: ignore[arg-type]
             self.world.feed(ev.ToolFinished(call_id, outcome, "again"))  # type: ignore[arg-type]
+
+
+GUIDE = ev.GuidanceRequested("book_1", "Ask for a rating.")
+
+
+def told(start: do.StartResponse) -> list[str]:
+    return [message.content for message in start.request.messages]
+
+
+@pytest.mark.parametrize("outcome", ["done", "failed"])
+def test_a_tools_instruction_is_for_the_one_response_about_its_result(outcome: str) -> None:
+    call = world()
+    answered(call, "book")
+    assert not of(do.StartResponse, call.feed(GUIDE))
+    (begun,) = of(do.StartResponse, finish(call, "book", outcome=outcome))
+    assert told(begun)[-2:] == ["table 4", "Ask for a rating."]
+    assert not of(do.StartResponse, call.play_out(call.make("How was it?")))
+    (after,) = of(do.StartResponse, call.say("fine", 9.0))
+    assert "Ask for a rating." not in told(after)
+
+
+def test_a_tools_instruction_has_a_response_though_its_result_needs_none() -> None:
+    call = world()
+    answered(call, "book")
+    call.feed(GUIDE)
+    (begun,) = of(do.StartResponse, finish(call, "book", reply=False))
+    assert told(begun)[-2:] == ["table 4", "Ask for a rating."]
+
+
+def test_tools_side_by_side_have_one_response_with_the_instructions_of_all() -> None:
+    call = world()
+    answered(call, "book", "look")
+    call.feed(GUIDE)
+    call.feed(ev.GuidanceRequested("look_1", "Be brief."))
+    assert not of(do.StartResponse, finish(call, "look", "rain"))
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert told(begun)[-1] == "Be brief.\nAsk for a rating."
+
+
+def test_an_instruction_is_in_the_response_that_is_made_while_the_words_before_it_are_played() -> None:
+    call = world()
+    response_id = call.response_id()
+    calls(call, "book", words="One moment please.")
+    call.feed(GUIDE)
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert begun.preemptive
+    assert told(begun)[-1] == "Ask for a rating."
+    released = call.play_out(response_id)
+    assert of(do.ReleaseResponse, released) == [do.ReleaseResponse(begun.response_id)]
+    assert not of(do.StartResponse, call.play_out(begun.response_id))
+
+
+def test_the_instruction_of_a_slow_tool_does_not_wait_for_its_end() -> None:
+    call = world()
+    answered(call, "book")
+    call.feed(GUIDE)
+    (begun,) = of(do.StartResponse, call.feed(ev.ToolSlow("book_1")))
+    assert (begun.say, told(begun)[-1]) == ("", "Ask for a rating.")
+    call.play_out(call.make("How was it?"))
+    (second,) = of(do.StartResponse, call.feed(GUIDE))
+    call.play_out(call.make("And now?"))
+    (result,) = of(do.StartResponse, finish(call, "book"))
+    assert told(second)[-1] == "Ask for a rating."
+    assert told(result)[-1] == "[book has ended by now: table 4]"
+
+
+def test_the_instruction_of_a_cancelled_tool_is_dropped() -> None:
+    call = world()
+    answered(call, "look")
+    call.feed(ev.GuidanceRequested("look_1", "Ask for a rating."))
+    call.say("never mind", 5.0)
+    finish(call, "look", CANCELLED, outcome="cancelled", reply=False)
+    assert not any("Ask for a rating." in told(start) for start in of(do.StartResponse, call.commands))
 
 
 STILL = ev.UpdateRequested("book_1", "Still booking.")
@@ -844,7 +920,7 @@ def test_a_tool_that_the_model_cancels_is_stopped_and_the_model_speaks_of_it() -
     call = world(SEARCHING)
     answered(call, "search")
     call.say("stop searching please", 5.0)
-    assert of(do.CancelTool, cancels(call, "search")) == [do.CancelTool("search_1")]
+    assert of(do.CancelTool, cancels(call, "search")) == [do.CancelTool("search_1", by_model=True)]
     (answer,) = of(do.StartResponse, finish(call, "search", CANCELLED, outcome="cancelled", reply=False))
     assert messages(answer) == [
         ("user", "book a table please", []),
@@ -890,7 +966,7 @@ def test_two_calls_of_one_tool_are_cancelled_by_their_arguments() -> None:
     call.say("not on Tuesday", 5.0)
     labels = ['search {"day":"mon"}', 'search {"day":"tue"}']
     assert offered(of(do.StartResponse, call.commands)[-1]) == labels
-    assert of(do.CancelTool, cancels(call, labels[1])) == [do.CancelTool("b")]
+    assert of(do.CancelTool, cancels(call, labels[1])) == [do.CancelTool("b", by_model=True)]
 
 
 def test_an_agents_own_tool_of_that_name_keeps_it() -> None:

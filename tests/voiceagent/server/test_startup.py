@@ -14,7 +14,17 @@ from people.offline import NoWords, quick_services
 
 from audio.recognizers import Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
-from llmcore.engine import Delta, LlmError, Message, Request, ToolCall, Usage
+from llmcore.engine import (
+    Delta,
+    LlmError,
+    Message,
+    Request,
+    RequestError,
+    ServerError,
+    SetupError,
+    ToolCall,
+    Usage,
+)
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.config import LlmEndConfig
 from voiceagent.conversation.mcp import ListedTool
@@ -137,6 +147,28 @@ async def test_the_warm_up_is_repeated_after_a_time_out_and_not_after_a_refusal(
         with nullcontext() if asked == 3 else pytest.raises(WarmUpError, match="no first token"):
             await warm_up(services)
         assert len(requests) == asked
+
+
+@pytest.mark.parametrize("times_out_first", [False, True])
+@pytest.mark.parametrize("refusal", [SetupError("no such model"), RequestError("no such model")])
+async def test_a_refusal_is_final_however_long_the_llm_took_for_it(
+    config: Config, monkeypatch: pytest.MonkeyPatch, refusal: LlmError, times_out_first: bool
+) -> None:
+    monkeypatch.setattr("voiceagent.server.warm_up.SLOW_S", 0.0)  # whatever fails has been slow
+    monkeypatch.setattr("voiceagent.server.warm_up.PAUSE_S", 0.0)
+    async with started(config, build_engines(config), Metrics()) as (services, _):
+        failures = [ServerError("no first token within 5 s")] * times_out_first + [refusal]
+        requests = []
+
+        async def generate(request: Request) -> AsyncGenerator[Delta, None]:
+            requests.append(request)
+            raise failures[min(len(requests), len(failures)) - 1]
+            yield
+
+        monkeypatch.setattr(services.answering.llm, "generate", generate)
+        with pytest.raises(WarmUpError, match="no such model"):
+            await warm_up(services, 20.0)
+        assert len(requests) == len(failures)
 
 
 async def test_a_refusal_is_final_however_long_the_question_took_to_speak(config, monkeypatch):

@@ -23,7 +23,7 @@ from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.agent_config import AgentConfig
-from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.history import CANCELLED_BY_MODEL, MessageItem
 from voiceagent.session.session import Session
 
 WORDS = "Let me look that up. "
@@ -184,9 +184,11 @@ async def test_a_tool_that_the_model_cancels_stops_and_the_model_is_asked_about_
     ]
     offered = [[tool.name for tool in request.tools] for request in call.llm.requests]
     assert offered == [["look", "search"], ["look", "search", "cancel_tool"], ["look", "search"]]
-    assert [(line["tool"], line["outcome"]) for line in logs if line["event"] == "tool"] == [
-        ("search", "cancelled")
+    assert [(line["tool"], line["outcome"], line["reason"]) for line in logs if line["event"] == "tool"] == [
+        ("search", "cancelled", "the model cancelled it")
     ]
+    told = [message.content for message in call.llm.requests[-1].messages if message.role == "tool"]
+    assert told == [CANCELLED_BY_MODEL, "cancelled"]
 
 
 async def test_a_call_made_twice_with_the_same_result_is_answered_and_not_made_again() -> None:

@@ -261,6 +261,28 @@ async def test_what_an_agent_has_the_model_say_follows_its_guidance() -> None:
         assert call.model.requests[-1].messages[-1].content == "Ask for a rating."
 
 
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_a_tool_that_has_the_model_speak_is_answered_once(in_thread: bool) -> None:
+    class Shop(Agent):
+        @tool
+        async def close(self) -> str:
+            """Close the order."""
+            if in_thread:
+                await asyncio.to_thread(self.call.respond, "Ask for a rating.")
+            else:
+                self.call.respond("Ask for a rating.")
+            return "closed"
+
+    async with TestCall(Shop) as call:
+        call.model_will(Calls("close"), "It is closed. How was it?")
+        await call.says("that is all")
+        assert call.words == ["It is closed. How was it?"]
+        assert [one.content for one in call.model.requests[-1].messages[-2:]] == [
+            "closed",
+            "Ask for a rating.",
+        ]
+
+
 async def test_what_is_no_text_is_neither_said_nor_told() -> None:
     told: list[str] = []
 
@@ -442,6 +464,21 @@ async def test_a_tool_that_speaks_its_result_and_hangs_up_says_it_first(fails: b
         assert (said, call.hung_up) == ("" if fails else "Goodbye, and thank you.", True)
 
 
+async def test_a_tool_that_speaks_its_result_and_hands_over_says_it_before_the_other_agent_speaks() -> None:
+    class Desk(Agent):
+        @tool(speaks_result=True)
+        async def complain(self) -> str:
+            """Hand the caller over to the manager."""
+            self.call.hand_over(Complaints)
+            return "I connect you to the manager."
+
+    async with TestCall(Desk) as call:
+        call.model_will(Calls("complain"))
+        await call.says("it was cold")
+        assert call.words == ["I connect you to the manager.", "I am the boss."]
+        assert isinstance(call.agent, Complaints)
+
+
 async def test_what_such_a_tool_left_running_hangs_up_by_itself() -> None:
     class Desk(Agent):
         @tool(speaks_result=True)
@@ -553,6 +590,24 @@ async def test_the_line_of_a_test_refuses_a_transfer_to_nowhere() -> None:
         call.model_will(Calls("connect"))
         await call.says("reception please")
         assert "destination is ''" in call.tools[0][2]
+
+
+@pytest.mark.parametrize("speaks_result", [False, True])
+async def test_a_tool_that_has_caught_a_failed_transfer_is_answered(speaks_result: bool) -> None:
+    class Desk(Agent):
+        @tool(speaks_result=speaks_result)
+        async def connect(self) -> str:
+            """Connect the caller."""
+            try:
+                await self.call.transfer()
+            except ToolFailed:
+                return "Nobody is there."
+            return "Connected."
+
+    async with TestCall(Desk) as call:
+        call.model_will(Calls("connect"), *([] if speaks_result else ["Nobody is there."]))
+        await call.says("reception please")
+        assert call.words == ["Nobody is there."]
 
 
 async def test_a_tool_that_hands_over_after_the_call_begins_no_agent() -> None:

@@ -142,6 +142,18 @@ def test_of_parallel_calls_all_results_are_waited_for() -> None:
     assert kinds(call.handle(ev.ToolFinished("call_b", "done", "2")))[-1] == "response.create"
 
 
+@pytest.mark.parametrize("slow", [False, True])
+def test_the_instruction_of_a_tool_is_for_the_response_about_its_result_unless_it_is_slow(slow: bool) -> None:
+    call = conversation()
+    call.connected()
+    take(call, created(1), called(1, "add"), done(1))
+    assert not call.handle(ev.GuidanceRequested("call_add", "Ask for a rating."))
+    event = ev.ToolSlow("call_add") if slow else ev.ToolFinished("call_add", "done", "added")
+    *_, wanted = sent(call.handle(event))
+    assert wanted["response"]["instructions"].endswith("Ask for a rating.")
+    assert "response.create" not in kinds(take(call, created(2), words(2), sound(2), done(2)))
+
+
 @pytest.mark.parametrize("cut", [True, False])
 def test_what_waits_for_the_end_of_the_words_is_not_done_where_they_are_cut(cut: bool) -> None:
     call = conversation()
@@ -242,6 +254,8 @@ STEPS: list[Any] = [
         STOPS,
         ev.SpeechRequested("Wait."),
         ev.ReplyRequested("Ask."),
+        ev.GuidanceRequested("call_add", "Ask more."),
+        ev.ToolSlow("call_add"),
         ev.ResponseRequested(),
     ),
     *(ev.ToolFinished("call_add", "done", "added"), ev.OutputCleared()),

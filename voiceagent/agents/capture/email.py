@@ -35,6 +35,12 @@ _BOTH_REFUSED = "@"
 """Draft of an address of which nothing is known, and whose domain the caller is asked to spell, too."""
 _GREETING_MAILBOX = re.compile(r"\b(?:hello|hi)\W+at\b.*", re.I)
 """A mailbox that is no opening: "hello at red lion dot com"."""
+_DOMAIN_FIRST = re.compile(
+    r"^\W*(?:(?:hello|hi|sure|yes|okay)\b\W*[,.!]\s*)?at\s+(?P<domain>\S.*?(?:\.|\bdot\s+)[a-z]{2,6})[,.;]\s+"
+    r"(?:it's|it is|that's|the name is|my name is)\s+(?P<local>.+)$",
+    re.I,
+)
+"""A domain that is said before the name: "at gmail dot com, it's bob smith"."""
 _FILLERS = ("uh", "um", "er", "hm", "well", "äh", "ähm", "eh")
 _SAID_AGAIN = 0.7
 """Minimum similarity of a first part and the words in its place: "bob" and "bob forty two"."""
@@ -70,6 +76,8 @@ class Email(Task[str]):
         """
         if (answer := answer_of(text, now.words)) is not None and not answer[1]:
             return Heard(draft=draft)
+        if now.language == "en":
+            text = _DOMAIN_FIRST.sub(r"\g<local> at \g<domain>", text)
         said = _GREETING_MAILBOX.search(text) if now.language == "en" else None
         plain = said[0] if said else without_openings(text, now.language)
         before, after = split_at_repair(plain, now.language)
@@ -244,6 +252,7 @@ def _spells(run: str, word: str) -> bool:
 def _parted(symbols: Sequence[Symbol]) -> tuple[str, str, str]:
     """Return local part, "@" or "", and domain."""
     address = "".join(symbol.text.replace("'", "") for symbol in _without_fillers(symbols))
+    address = re.sub(r"\.@$", ".at", address)  # Austria's ending
     local, at_sign, domain = address.rpartition("@") if "@" in address else (address, "", "")
     return local.rpartition("@")[2].strip("."), at_sign, domain.strip(".-")
 

@@ -19,6 +19,8 @@ PROVIDERS = (
     "zoho.com", "fastmail.com", "example.com", "orange.fr", "libero.it",
 )  # fmt: skip
 """Domains of large providers, to which a misheard domain is drawn."""
+_FOR_EXAMPLES = "example.com"
+"""Domain that nobody has (RFC 2606, 3), so that no other is drawn to it: "apple.com"."""
 _NEAR_PROVIDER, _NEAR_CORRECTED = 0.8, 0.7
 """Minimum similarity of a misheard domain and that of a provider; of one that the caller said again, as most
 that recognizers get wrong twice are letters: "gmx".
@@ -56,15 +58,19 @@ def nearest_domain(domain: str) -> str:
 
 def _nearest(domain: str, providers: Sequence[str], least: float) -> str | None:
     """Return the provider's domain that is most like one and has its ending, None if none is near."""
-    near = get_close_matches(domain, [one for one in providers if _has_name_near(one, domain)], 1, least)
+    drawing = [one for one in providers if one != _FOR_EXAMPLES and _has_name_near(one, domain)]
+    near = get_close_matches(domain, drawing, 1, least)
     return near[0] if near and near[0].rpartition(".")[2] == domain.rpartition(".")[2] else None
 
 
 def _has_name_near(provider: str, domain: str) -> bool:
     """Return True if the name before the ending is near, too; of a name of letters, two may be left: "jx"."""
     known, name = provider.partition(".")[0], domain.partition(".")[0]
-    if len(name) <= _LETTERS_LEFT or _VOWELS.isdisjoint(known):
+    if len(name) <= _LETTERS_LEFT:
         return True
+    if _VOWELS.isdisjoint(known):  # "max" is a word, and no "gmx"
+        letters = iter(name)
+        return _VOWELS.isdisjoint(name) or all(letter in letters for letter in known)
     least = _NEAR_SHORT_NAME if len(known) <= _SHORT_NAME else _NEAR_NAME
     return SequenceMatcher(None, known, name).ratio() >= least
 

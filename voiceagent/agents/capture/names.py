@@ -23,13 +23,26 @@ _FEW_LETTERS = 2
 """Letters that are a remark on a name rather than a part of it, at most: "with two L's"."""
 MAX_WORDS = 5
 """Maximum words of a name: more are a sentence."""
-_LABEL = re.compile(
-    r"[\s,.;]*\b(?:and\s+)?(?:(?:my|the)\s+)?(?:first\s+and\s+)?"
-    r"(?:(?P<first>first|given|christian)|(?P<middle>middle)|last|family|sur|sir|second|full|whole|maiden)"
-    r"[\s-]?(?:name|initial)\b(?:['’]s\b|\s+is\b)?[\s,:?]*",
-    re.I,
-)
-"""Text before a part of a name: "my last name is"."""
+_LABELS = {
+    "en": re.compile(
+        r"[\s,.;]*\b(?:and\s+)?(?:(?:my|the)\s+)?(?:first\s+and\s+)?"
+        r"(?:(?P<first>first|given|christian)|(?P<middle>middle)|last|family|sur|sir|second|full|whole|maiden)"
+        r"[\s-]?(?:name|initial)\b(?:['’]s\b|\s+is\b)?[\s,:?]*",
+        re.I,
+    ),
+    "de": re.compile(
+        r"[\s,.;]*\b(?:und\s+)?(?:(?:mein|der)\s+)?(?:(?P<first>vor|ruf)|(?P<middle>mittel)|nach|familien|zu)"
+        r"name(?:\s+(?:ist|lautet))?\b[\s,:]*",
+        re.I,
+    ),
+    "es": re.compile(
+        r"[\s,.;]*\b(?:y\s+)?(?:(?:mi|el|mis|los)\s+)?"
+        r"(?:(?P<middle>segundo\s+nombre)|(?P<first>(?:primer\s+)?nombre(?:\s+de\s+pila)?)|"
+        r"(?:(?:primer|segundo)\s+)?apellidos?)(?:\s+(?:es|son))?\b[\s,:]*",
+        re.I,
+    ),
+}
+"""Text before a part of a name, by language: "my last name is"."""
 _FIRST, _MIDDLE, _LAST = range(3)
 _ABOUT_NAME = frozenset(("wrong", "incorrect", "not", "right", "correct", "missing", "misspelled", "has"))
 """Words after a label that make it a remark: "the last name is wrong"."""
@@ -45,7 +58,7 @@ class Name(Task[str]):
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse words and letters: letters replace the word that they spell."""
         said, remark = signs_said(without_openings(text, now.language))
-        before, after = split_at_repair(without_asides(said, now.language), now.language)
+        before, after = _split_at_no(without_asides(said, now.language), now)
         name = _spelled_name(after, now)
         if before:
             name = repaired_text(_spelled_name(before, now), name)
@@ -80,6 +93,16 @@ class Name(Task[str]):
         return None if changed is None else _capitalized(changed)
 
 
+def _split_at_no(text: str, now: Circumstances) -> tuple[str, str]:
+    """Return the text before a self-correction and the one after it; between pauses, a mere "no" is one."""
+    before, rest = split_at_repair(text, now.language)
+    if before:
+        return before, rest
+    refusals = "|".join(phrase[0] for phrase in now.words.no if len(phrase) == 1)
+    *said, again = re.split(rf"[,.;]\s*(?:{refusals})[,.;]\s+(?=\w)", rest, flags=re.I)
+    return " ".join(said), again
+
+
 def _spelled_name(text: str, now: Circumstances) -> str:
     """Return the name in a text, in lower case: first names first."""
     rest, labelled = _labelled_parts(text, now)
@@ -95,7 +118,7 @@ def _labelled_parts(text: str, now: Circumstances) -> tuple[str, list[tuple[int,
     """Return the text that has no label, and the parts of a name in the order of their labels, which stand
     before them, or behind all of them: "Tom is my first name".
     """
-    labels = list(_LABEL.finditer(text)) if now.language == "en" else []
+    labels = list(_LABELS[now.language].finditer(text)) if now.language in _LABELS else []
     if not labels:
         return text, []
     ends = [label.end() for label in labels]

@@ -12,6 +12,7 @@ from voiceagent.agents.capture.self_repairs import repaired_digits, split_at_rep
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.conversation.words import words_of
+from voiceagent.text_normalization.spoken_digits import hundreds
 
 _TELEPHONE_DIGITS = range(7, 16)
 """Digits of a telephone number: at most 15 (ITU-T E.164, 6.1); fewer than seven are an extension."""
@@ -22,6 +23,8 @@ _CARD_DIGITS = range(12, 20)
 _AMEX_DIGITS, _USUAL_CARD_DIGITS = 15, 16
 _LONG_ROW = re.compile(r"(\d)\1{4,}")
 """Equal digits of which recognizers lose count."""
+_ZEROS = {"hundred": "00", "thousand": "000"}
+"""Words after a group that add zeros to it: "eight hundred", "twelve hundred"."""
 _ENDINGS = ("ends", "ending", "last", "endet", "letzten", "termina", "últimos")
 _OPENINGS = ("begins", "beginning", "starts", "first", "beginnt", "ersten", "empieza", "primeros")
 
@@ -139,11 +142,11 @@ def said_digits(text: str, draft: str, now: Circumstances) -> str:
     """Return the digits of a turn, with "+" at the beginning of a number; "" if most words are others."""
     before, after = _split_at_no(without_openings(text, now.language), now)
     symbols = symbols_of(f"{before} {after}" if before else after, now.language)
-    digits = _digits_in(symbols)
+    digits = _digits_in(symbols, now)
     if before:
-        said, again = (_digits_in(symbols_of(part, now.language)) for part in (before, after))
+        said, again = (_digits_in(symbols_of(part, now.language), now) for part in (before, after))
         digits = repaired_digits(said, again, _first_group(after, now)) if again else said
-    others = sum(symbol.kind == "word" for symbol in symbols)
+    others = sum(symbol.kind == "word" and not _zeros(symbol, now) for symbol in symbols)
     if others > len(digits):
         return ""
     plus = not draft and bool(symbols) and symbols[0].text == "+"
@@ -170,12 +173,28 @@ def _repaired_draft(text: str, draft: str, digits: str, now: Circumstances) -> s
 
 def _first_group(text: str, now: Circumstances) -> int:
     """Return the number of digits before the first comma or stop after a digit."""
-    groups = (_digits_in(symbols_of(part, now.language)) for part in re.split("[,.]", text))
+    groups = (_digits_in(symbols_of(part, now.language), now) for part in re.split("[,.]", text))
     return len(next((group for group in groups if group), ""))
 
 
-def _digits_in(symbols: Iterable[Symbol]) -> str:
-    return "".join(_digit(symbol.kind, symbol.text) for symbol in symbols)
+def _digits_in(symbols: Iterable[Symbol], now: Circumstances) -> str:
+    """Return the digits of symbols, with the zeros of "eight hundred" and "achthundert"."""
+    digits = ""
+    for symbol in symbols:
+        zeros = _zeros(symbol, now)
+        digits += (zeros if digits or len(zeros) != zeros.count("0") else "") or _digit(
+            symbol.kind, symbol.text
+        )
+    return digits
+
+
+def _zeros(symbol: Symbol, now: Circumstances) -> str:
+    """Return the zeros that a word adds to the group before it, or the figures of hundreds in one word."""
+    if symbol.kind != "word":
+        return ""
+    return (
+        _ZEROS.get(symbol.text, "") if now.language == "en" else hundreds(now.language).get(symbol.text, "")
+    )
 
 
 def _digit(kind: str, text: str) -> str:
@@ -187,7 +206,7 @@ def _digit(kind: str, text: str) -> str:
 
 def correct_digits(value: str, text: str, now: Circumstances) -> str | None:
     """Return a number with its end, its beginning or one group changed; a long one replaces it."""
-    new = _digits_in(symbols_of(text, now.language))
+    new = _digits_in(symbols_of(text, now.language), now)
     tokens = words_of(text)
     if len(new.lstrip("+")) > len(value) // 2 + 1:
         return new

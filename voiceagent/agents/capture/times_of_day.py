@@ -13,6 +13,7 @@ from voiceagent.text_normalization.spoken_digits import number_at
 
 _NOON = {
     "noon": 12,
+    "noonish": 12,
     "midday": 12,
     "midnight": 0,
     "mittag": 12,
@@ -26,6 +27,11 @@ _BEFORE_HOUR = ("at", "um", "las", "la", "gegen", "by", "around", "about", "afte
 _AFTER_HOUR = ("oclock", "uhr", "am", "pm", "hundred", "ish")
 _COUNTED = re.compile(r"(?:day|week|month|year|hour|minute|night|guest|person)s?|people")
 """Nouns whose number is no hour: "about two weeks", "after five minutes"."""
+_MEMBERS = re.compile(
+    r"(?:day|week|month|year|hour|minute|night|guest|person|friend|kid|adult|colleague|couple|seat|chair)s|"
+    r"people|children|of|personen|leute|gäste|kinder|freunde|erwachsene|stunden|tage|personas|amigos|niños"
+)
+"""Nouns whose number is given as a range that is none of times: "2 to 3 friends", "4 to 5 of us"."""
 _DOTTED = re.compile(
     r"(?<![\d./])(?P<hour>[01]?\d|2[0-4])(?:h|\.(?=[0-5]\d\b(?![./]\d)))(?P<minute>[0-5]\d)\b"
     r"(?P<named>\s*(?:uhr|horas|h)\b)?"
@@ -65,16 +71,41 @@ def find_time(text: str, now: Circumstances) -> time | None:
 def _time_in(text: str, now: Circumstances) -> time | None:
     if (found := _german_quarter(text, now) if now.language == "de" else None) is not None:
         return found
-    tokens = _tokens(text, now.language)
+    tokens = _without_counts(_tokens(text, now.language), now.language)
     if now.language in _RANGES and _is_range(tokens, now.language):
         return None
-    for token in tokens:
-        if token in _NOON:
-            return time(_NOON[token])
+    for at, token in enumerate(tokens):
+        if token in _NOON and tokens[at - 1 : at] != ["del"]:  # "las doce menos diez del mediodía"
+            return _around_noon(tokens, at, now.language)
     for at in range(len(tokens)):
         if (found := _time_at(tokens, at, now.language)) is not None:
             return found
     return None
+
+
+def _without_counts(tokens: list[str], language: str) -> list[str]:
+    """Return the tokens without ranges that count something: "8 to 10 people"."""
+    between = ("or", "oder", "o", "a", "to", "bis", "till", "until")
+    for at in range(1, len(tokens) - 2):
+        if tokens[at] not in between or not number_at(tokens, at - 1, language)[0]:
+            continue
+        end, used = number_at(tokens, at + 1, language)
+        if end and _MEMBERS.fullmatch("".join(tokens[at + 1 + used : at + 2 + used])):
+            return _without_counts([*tokens[: at - 1], *tokens[at + 2 + used :]], language)
+    return tokens
+
+
+def _around_noon(tokens: Sequence[str], at: int, language: str) -> time:
+    """Return the time of a noon or midnight at an index, or of "ten to noon", "quarter past midnight"."""
+    noon = _NOON[tokens[at]]
+    until = [*tokens[:at], "12"]
+    for begin in range(max(0, at - 4), at):
+        minutes = number_at(until, begin, language)[0] and _past_or_to(until, begin, language)
+        if (minutes or until[begin] in ("half", "quarter", "viertel")) and (
+            found := _relative_time(until[begin:], 0, language)
+        ):
+            return time((found.hour + 12 - noon if found.hour < 12 else noon) % 24, found.minute)
+    return time(noon)
 
 
 def ends_day(text: str, now: Circumstances) -> bool:
@@ -245,7 +276,7 @@ def _relative_time(tokens: Sequence[str], at: int, language: str) -> time | None
     """Return the time of "half past three", "quarter to five", "ten past nine"."""
     if tokens[at] == "half" and number_at(tokens, min(at + 1, len(tokens) - 1), language)[0]:
         return _clock(int(number_at(tokens, at + 1, language)[0]), 30, tokens)  # "half seven", in Britain
-    if tokens[at] in ("half", "quarter"):
+    if tokens[at] in ("half", "quarter", "viertel"):
         minutes, used = (30 if tokens[at] == "half" else 15), 1
     else:
         figures, used = number_at(tokens, at, language)

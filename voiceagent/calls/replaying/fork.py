@@ -24,6 +24,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.filler_delay import FillerDelay
+from voiceagent.conversation.history import CANCELLED, CANCELLED_BY_MODEL
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.turn_policy import TurnPolicy
 
@@ -258,7 +259,7 @@ class _Fork:
             if self._forked:
                 self._plan_later(self._answers.tool(command.call, self._now()), lambda: call_id in self._live)
         elif self._forked and command.call_id in self._live:
-            output = "cancelled: the caller went on"
+            output = CANCELLED_BY_MODEL if command.by_model else CANCELLED
             self._plan_if_forked([(0.0, ev.ToolFinished(command.call_id, "cancelled", output, reply=False))])
 
     def _plan_if_forked(self, later: DelayedEvents, valid: Callable[[], bool] = lambda: True) -> None:

@@ -98,6 +98,8 @@ VALID_CARD = "4242424242424242"
         ("Nina Dotberg at gmail dot com", "nina.berg@gmail.com"),
         ("Hello, at Green Lantern Dot, I O.", "hello@greenlantern.io"),  # no greeting
         ("Hello, it's hello at red lion dot com", "hello@redlion.com"),
+        ("Hello, at gmail dot com, it's bob smith", "bobsmith@gmail.com"),
+        ("lena at gmx dot at", "lena@gmx.at"),
         ("Hi, it's Anna at gmail dot com", "anna@gmail.com"),
         ("Wendy Dot Lee, L. I. U. at me dot com.", "wendy.liu@me.com"),
         ("Amy Dotson at gmail dot com", "amydotson@gmail.com"),  # a name
@@ -857,3 +859,36 @@ def test_hour_before_one_is_twelve(text: str, language: str, clock: time) -> Non
 def test_numbers_too_large_are_not_understood() -> None:
     assert Date("").hear(f"may 5 nineteen {'9' * 20}", "", NOW).value is None
     assert Amount("").hear("five " + "hundred " * 20 + "and five", "", NOW).value is None
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "value", "now"),
+    [
+        (PhoneNumber(""), "five five five, eight hundred, twenty one twelve", "5558002112", NOW),
+        (PhoneNumber(""), "two one two five five five three thousand", "2125553000", NOW),
+        (PhoneNumber(""), "null drei null, neunhundert, eins acht zwei, null", "0309001820", GERMAN),
+        (PhoneNumber(""), "nueve uno, quinientos, veinte, treinta, uno", "9150020301", SPANISH),
+        (Name(""), "last name Hill, no, Hall", "Hall", NOW),
+        (Name(""), "first name Ian, last name Park, no, Parks", "Ian Parks", NOW),
+        (Name(""), "Nachname Müller", "Müller", GERMAN),
+        (Name(""), "Nachname Schulz, Vorname Anna", "Anna Schulz", GERMAN),
+        (Name(""), "mi apellido es García", "García", SPANISH),
+        (Name(""), "apellido Ramos, nombre Lucía", "Lucía Ramos", SPANISH),
+        (Email(""), "lucy at max dot com", "lucy@max.com", NOW),
+        (Email(""), "tim at apple dot com", "tim@apple.com", NOW),
+        (Email(""), "lucy at g max dot com", "lucy@gmx.com", NOW),
+        (Email(""), "you can send it to lucy at max dot com", "lucy@max.com", NOW),
+        (Time(""), "ten to noon", time(11, 50), NOW),
+        (Time(""), "quarter past noon", time(12, 15), NOW),
+        (Time(""), "twenty to midnight", time(23, 40), NOW),
+        (Time(""), "half past midnight", time(0, 30), NOW),
+        (Time(""), "Viertel nach Mitternacht", time(0, 15), GERMAN),
+        (Time(""), "a las doce menos veinte del mediodía", time(11, 40), SPANISH),
+        (Time(""), "At 10 with 2 to 3 friends", time(10), NOW),
+        (Time(""), "8 to 10 people at seven", time(7), NOW),
+        (Time(""), "zwei bis drei Personen um acht", time(8), GERMAN),
+        (Time(""), "two to four", None, NOW),
+    ],
+)
+def test_ways_of_saying_a_value(task: Task[Any], text: str, value: object, now: Circumstances) -> None:
+    assert task.hear(text, "", now).value == value

@@ -101,6 +101,20 @@ async def test_silence_replaces_the_beep(monkeypatch: pytest.MonkeyPatch) -> Non
     assert listener.is_over
 
 
+async def test_silence_that_decides_on_a_voicemail_counts_towards_the_one_in_place_of_the_beep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(greeting_listener, "MORE_WORDS_S", 0.05)
+    monkeypatch.setattr(greeting_listener, "BEEP_SILENCE_S", 0.06)
+    listener = GreetingListener("call_1")
+    say(listener, "You've reached Paul Kent.")
+    assert await listener.kind() == "voicemail"
+    assert not listener.is_over
+    monkeypatch.setattr(greeting_listener, "BEEP_SILENCE_S", NEVER_S)
+    await listener.beep()
+    assert listener.is_over
+
+
 async def test_further_words_of_a_voicemail_put_the_message_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(greeting_listener, "BEEP_SILENCE_S", 0.01)
     listener = GreetingListener("call_1")

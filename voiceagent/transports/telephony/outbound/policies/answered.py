@@ -58,10 +58,25 @@ def _kind_of_machine(plain: str) -> AnsweredBy | None:
     """Return the kind of machine that says a known phrase, None without one. plain: without punctuation."""
     if phrases.SCREENER.search(plain):
         return "screener"
-    voicemail = phrases.VOICEMAIL.search(plain) is not None
-    if phrases.MENU.search(plain) and not (voicemail and phrases.MAILBOX_KEYS.search(plain)):
+    voicemail, menu = phrases.VOICEMAIL.search(plain), phrases.MENU.search(plain)
+    if menu and not (voicemail and _has_mailbox_keys(plain, menu.start())):
         return "menu"
     return "voicemail" if voicemail else None
+
+
+def _has_mailbox_keys(plain: str, menu_at: int) -> bool:
+    """Return True if the keys of an announcement are a voicemail's: not where a message is one of the choices
+    ("To leave a message, press two").
+    """
+    message = phrases.MAILBOX_KEYS.search(plain)
+    return message is not None and (
+        message.start() < menu_at or phrases.ASKS_FOR_MESSAGE.search(plain) is not None
+    )
+
+
+def may_become_menu(words: str) -> bool:
+    """Return True if a menu may follow these words of a recording: they ask for no message."""
+    return phrases.VOICEMAIL.search(phrases.OPENS_MENUS.sub(" ", plain_text(words))) is None
 
 
 def _speaks_for_another(plain: str) -> bool:
@@ -139,7 +154,8 @@ class Greeting:
         heard = replace(self, words=f"{self.words} {words}".strip(), spoken_s=self.spoken_s + length_s)
         if self.kind is not None or not heard.words:
             return heard
-        return replace(heard, kind=kind_of_words(heard.words, heard.spoken_s))
+        kind = kind_of_words(heard.words, heard.spoken_s)
+        return heard if kind == "voicemail" and may_become_menu(heard.words) else replace(heard, kind=kind)
 
     def on_tone(self, tone: SteadyTone) -> Greeting:
         """Handle a tone. It decides, if nothing has yet."""
@@ -157,5 +173,7 @@ class Greeting:
         """
         if self.screened and not self.words:
             return self
+        if self.kind is not None:
+            return self
         likely: AnsweredBy = "voicemail" if log_odds(self.words) > 0 else "person"
-        return replace(self, kind=self.kind or likely)
+        return replace(self, kind=kind_of_words(self.words, self.spoken_s) or likely)

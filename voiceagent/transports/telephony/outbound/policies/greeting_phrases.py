@@ -45,12 +45,18 @@ SCREENER = _any_of(
     r"who you are and (?:why|what)",
     r"(?:before|and) (?:i|we)(?:'ll| will| can| could)? (?:try to )?(?:connect|put) you",
     r"(?:connect you|put you through) (?:if|when|once|as soon)",
+    r"protected (?:by|against|from) (?:[\w']+ ){0,3}(?:calls?|callers?|blocker|robocalls|spam|filter)",
+    r"(?:person|party) you(?:'ve| have|'re| are) (?:called|calling) (?:[\w']+ ){1,3}(?:calls from )?unknown",
+    r"(?:ai|phone|smart) (?:assistant|receptionist)",
+    r"(?:prove|show|confirm) (?:that )?you(?:'re| are) (?:a )?(?:human|person)",
 )
 MENU = _any_of(
     r"(?:press|choose|select|dial|say) (?:\d|one|two|three|four|five|six|seven|eight|nine|zero)\b",
     r"press (?:pound|star|hash|the)",
     r"(?:choose|select|pick) (?:[\w']+ ){0,3}(?:options?|following|services|departments?)",
     r"say yes or no",
+    r"para espa\w+",
+    r"if you(?:'re| are|'d| would)? [\w' ]{3,50} (?:say|press) [\w']+",
     r"name of (?:the|a|your) (?:department|person|service)",
     r"(?:enter|dial|key in) (?:it|that) (?:now|at any time)",
     r"(?:all|every one|each|none) (?:of )?(?:[\w']+ ){0,2}(?:is|are) (?:on a call|on calls|busy)",
@@ -113,8 +119,20 @@ VOICEMAIL = _any_of(
     r"(?:nobody|no one)(?:'s| is) (?:home|here|available)",
     r"(?:on vacation|on holiday|out of (?:the )?office|on leave)",
     r"machine",
+    r"google voice",
     r"away from (?:my|the) (?:phone|desk)",
 )
+OPENS_MENUS = _any_of(
+    r"(?:you(?:'ve| have)|you) (?:reached|called|dialled|dialed|rung)",
+    r"(?:is|are|we're) (?:currently |now )?closed",
+    r"(?:our|opening|office|business) hours are",
+    r"(?:recorded|automated|recording)",
+)
+"""Phrases of `VOICEMAIL` with which menus begin, too."""
+ASKS_FOR_MESSAGE = _any_of(
+    r"(?:tone|beep|signal)", r"(?:press|dial|say) \w+ to (?:leave|record)(?![\w' ]* (?:press|dial|say))"
+)
+"""Words that make it a voicemail's even behind another key."""
 MAILBOX_KEYS = _any_of(r"(?:tone|beep|message|mail ?box|voice ?mail|call back number)")
 """Words that make an announcement with keys a voicemail's ("or press 1 for more options")."""
 QUESTION = _any_of(
