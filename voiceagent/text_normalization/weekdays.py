@@ -91,14 +91,15 @@ def day_rules(language: Language) -> tuple[Rule, ...]:
             "de",
         ),
     ]
-    if letters := language.day_initials.replace(" ", ""):
-        rules.append(
-            rule(
-                rf"(?<!\w[-–])(?P<day>[{letters}])(?:-|–|[ ]a[ ])(?P<until_day>[{letters}])\b(?![-–]\w)",
-                _read_initials,
-            )
-        )
-    return tuple(rules)
+    return (*rules, *_initial_rules(language.day_initials.replace(" ", "")))
+
+
+def _initial_rules(letters: str) -> list[Rule]:
+    """Return the rule for days by their first letters, as in "M-F" but not "S-M-I-T-H"."""
+    if not letters:
+        return []
+    days = rf"(?<!\w[-–])(?P<day>[{letters}])(?:-|–|[ ]a[ ])(?P<until_day>[{letters}])\b(?![-–]\w)"
+    return [rule(days, _read_initials)]
 
 
 def month_pattern(language: Language) -> str:
