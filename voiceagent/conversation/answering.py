@@ -268,7 +268,9 @@ class Answering:
         if settings.only_transcribes:
             return []
         requested = self._queue.client_request
-        if not self._caller.silent or (requested and self._lists.is_awaited(requested.mcp_servers)):
+        # a client's request answers what it has committed, and waits for no audio after that
+        may_start = self._caller.all_committed if requested else self._caller.silent
+        if not may_start or (requested and self._lists.is_awaited(requested.mcp_servers)):
             return []
         # not earlier: more results may come while the caller speaks, and one response reports them all
         if self._tools.pop_reply_due():

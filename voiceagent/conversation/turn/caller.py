@@ -56,8 +56,15 @@ class Caller:
 
     @property
     def silent(self) -> bool:
-        """True if the caller does not speak and no turn waits for its transcript. Audio of a client that ends
-        turns itself is no speech: a microphone that is always open fills the buffer with silence.
+        """True if the caller does not speak and no turn waits for its transcript. Audio that a client will
+        commit is speech once it has words: a microphone that is always open fills the buffer with silence.
+        """
+        return self.all_committed and (self.open is None or not self.open.whole_words)
+
+    @property
+    def all_committed(self) -> bool:
+        """True if no turn is in progress or waits for its transcript, besides audio that a client will
+        commit.
         """
         buffered = self.open is not None and self.open.by_hand and self._policy.now.answers_over_buffer
         return (self.open is None or buffered) and not self.awaiting

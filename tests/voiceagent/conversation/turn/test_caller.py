@@ -113,11 +113,25 @@ def test_a_requested_response_waits_for_the_committed_words_not_for_the_audio_af
     assert start.request.messages == (Message("user", "hello"),)
 
 
-def test_the_agent_speaks_over_audio_that_is_not_committed():
+def test_a_requested_response_does_not_wait_for_words_that_are_not_committed():
+    world = CallWorld(MANUAL)
+    world.feed(ev.TranscriptChanged(world.begin_speaking(0.0), "and", ""))
+    assert of(do.StartResponse, world.feed(ev.ResponseRequested()))
+
+
+def test_the_agent_speaks_over_silence_that_is_not_committed():
     world = CallWorld(MANUAL)
     world.begin_speaking(0.0)
     (start,) = of(do.StartResponse, world.feed(ev.SpeechRequested("Your taxi is here.")))
     assert start.say == "Your taxi is here."
+
+
+def test_the_agent_does_not_speak_over_words_that_are_not_committed():
+    world = CallWorld(MANUAL)
+    turn = world.begin_speaking(0.0)
+    world.feed(ev.TranscriptChanged(turn, "is there", ""))
+    assert not of(do.StartResponse, world.feed(ev.SpeechRequested("Your taxi is here.")))
+    assert of(do.StartResponse, world.feed(ev.InputCleared()))
 
 
 def test_in_logs_of_older_builds_a_response_waits_until_the_input_is_cleared():
