@@ -166,7 +166,12 @@ def _tokens(text: str, language: str) -> list[str]:
     lower = _DASHED.sub(" to ", with_colons(lower, language))
     tokens = re.findall(r"\d{1,2}:\d\d|\d+(?=[ap]m)|\d+(?!st|nd|rd|th|\d)|[^\W\d_]+", lower)
     if language != "en":  # "am" is a preposition in German
-        return [token for token in tokens if token not in ("am", "pm")]
+        tokens = [token for token in tokens if token not in ("am", "pm")]
+    if language == "es":  # the number is "uno"
+        return [
+            "uno" if token == "una" and tokens[at - 1 : at] == ["la"] else token
+            for at, token in enumerate(tokens)
+        ]
     return tokens
 
 
