@@ -47,7 +47,8 @@ _LABELS = {
 _FIRST, _MIDDLE, _LAST = range(3)
 _ABOUT_NAME = word_set(
     "wrong incorrect not right correct missing misspelled has falsch verkehrt nicht richtig stimmt fehlt "
-    "wird schreibt geschrieben hat mit ohne mal está incorrecto correcto equivocado falta escribe tiene con sin"
+    "wird schreibt geschrieben hat mit ohne mal está incorrecto correcto equivocado falta escribe tiene con "
+    "sin"
 )
 """Words after a label that make it a remark, in any language: "the last name is wrong"."""
 _INITIAL = re.compile(r"(?<![^\W_])[^\W_]|(?<=\bmc)[^\W_](?=\w\w)")

@@ -167,12 +167,13 @@ def _tokens(text: str, language: str) -> list[str]:
     tokens = re.findall(r"\d{1,2}:\d\d|\d+(?=[ap]m)|\d+(?!st|nd|rd|th|\d)|[^\W\d_]+", lower)
     if language != "en":  # "am" is a preposition in German
         tokens = [token for token in tokens if token not in ("am", "pm")]
-    if language == "es":  # the number is "uno"
-        return [
-            "uno" if token == "una" and tokens[at - 1 : at] == ["la"] else token
-            for at, token in enumerate(tokens)
-        ]
-    return tokens
+    return _with_one(tokens) if language == "es" else tokens
+
+
+def _with_one(tokens: Sequence[str]) -> list[str]:
+    """Return the tokens with the number of "la una"."""
+    before = ("", *tokens)
+    return ["uno" if (word, one) == ("la", "una") else one for word, one in zip(before, tokens, strict=False)]
 
 
 def with_colons(text: str, language: str) -> str:
