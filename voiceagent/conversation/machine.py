@@ -99,7 +99,7 @@ class Conversation:
 
     @property
     def quiet(self) -> bool:
-        """True if neither side speaks, not even into a buffer that is not committed. A tool may be running."""
+        """True if neither side speaks, not even into an uncommitted buffer. A tool may be running."""
         return self._caller.open is None and self._caller.silent and self._responses.idle
 
     def handle(self, event: ev.Event) -> list[Command]:
