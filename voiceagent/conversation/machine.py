@@ -99,8 +99,8 @@ class Conversation:
 
     @property
     def quiet(self) -> bool:
-        """True if neither side speaks. A tool may be running."""
-        return self._caller.silent and self._responses.idle
+        """True if neither side speaks, not even into an uncommitted buffer. A tool may be running."""
+        return self._caller.open is None and self._caller.silent and self._responses.idle
 
     def handle(self, event: ev.Event) -> list[Command]:
         """Handle one event. Return the commands to execute, in order."""
@@ -374,6 +374,8 @@ class Conversation:
         if self._language is not None:
             settings = replace(settings, language=self._language.code, fixed_language=self._language.fixed)
         self.settings = settings = self._mcp_lists.with_known_tools(settings.with_free_names())
+        if self._caller.open is not None and settings.turn_detection is not None:
+            self._caller.open.by_hand = False  # from now on the server ends the turn
         changed: list[Command] = self._answering.stop() if ends else []
         if self._started:  # before the start of the call, `NotifySettings` comes with the start
             changed += [notify.NotifySettings(settings), *self._mcp_lists.request(settings.mcp_servers)]

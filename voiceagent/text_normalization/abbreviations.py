@@ -7,6 +7,7 @@ import re
 from voiceagent.text_normalization.languages import Language, both_cases
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 from voiceagent.text_normalization.sentence_ends import NUMERAL, answers_no, ends_after_abbreviation
+from voiceagent.text_normalization.streets import POINTED_STATES
 
 _STREETS = {
     "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Ln": "Lane", "Pkwy": "Parkway", "Ct": "Court",
@@ -59,7 +60,7 @@ def _read_before_number(match: re.Match[str], language: Language) -> str | None:
 
 def _ending(match: re.Match[str], words: str, language: Language) -> str:
     """Return the words, with a full stop if that of the abbreviation also ends the sentence."""
-    if match[0] in _CAPITALIZED and re.match(r"[ ][a-z]", text_after(match, 2)):
+    if match[0] in _CAPITALIZED and re.match(r"[ ](?!(?:and|of)\b)[a-z]", text_after(match, 5)):
         return match[0]  # "Rev. up 5%" is no reverend
     if not match[0].endswith(".") or words.endswith("."):
         return words
@@ -102,7 +103,8 @@ def _read_german_street(match: re.Match[str], language: Language) -> str:
 
 def _initials(match: re.Match[str], language: Language) -> str | None:
     letters = match[0].replace(".", "")
-    if letters in language.states and re.match(r"[ ]\d{5}(?!\d)", text_after(match, 7)):
+    is_state = language.code == "en" and re.fullmatch(POINTED_STATES, match[0])
+    if is_state and re.match(r"[ ]\d{5}(?!\d)", text_after(match, 7)):
         return None  # "D.C. 20001": `streets` has the state
     ends = ends_after_abbreviation(match[0], text_after(match, 40), language, text_before(match, 60))
     return f"{letters}." if ends else letters
@@ -125,7 +127,7 @@ def _read_letter_pair(match: re.Match[str], language: Language) -> str | None:
     return None if own and match[0] != "W/" else f"{match[1]} {match[2]}"
 
 
-_LETTER_PAIR = rule(r"([A-Z])/([A-Z])(?![\w/'’.])", _read_letter_pair)
+_LETTER_PAIR = rule(r"(?<!/)([A-Z])/([A-Z])(?![\w/'’]|\.\w)", _read_letter_pair)
 _ENGLISH = (
     rule(r"(?<=\d[ -])(?:y/o\b|y\.o\.)", _read_age),
     rule(r"[Aa]pt\.(?=[ ][a-z])", lambda m, _: "apartment" if m[0][0] == "a" else "Apartment"),

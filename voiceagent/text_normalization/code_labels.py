@@ -45,6 +45,8 @@ _EARLIER = re.compile(
 )
 """Codes of a list before the last one: "Rooms 204, 206 and "."""
 _MANY = re.compile(r"[ ][a-z]{3,}s\b")
+_WORDS_TOO = ("ha", "mi")
+"""Units that are Spanish words: "el pedido 4512 ha llegado"."""
 
 
 def label_of(before: str, after: str, language: Language) -> Label | None:
@@ -67,7 +69,7 @@ def _unit_after(language: Language) -> re.Pattern[str]:
     may belong to a code.
     """
     units = (re.escape(unit) for unit in sorted(language.units, key=len, reverse=True))
-    several = "|".join(unit for unit in units if re.search(r"[^\W\d_].?[^\W\d_]", unit))
+    several = "|".join(u for u in units if re.search(r"[^\W\d_].?[^\W\d_]", u) and u not in _WORDS_TOO)
     return re.compile(rf"[ ](?:{several or '(?!)'})(?!\w)")
 
 

@@ -58,7 +58,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"\\(?=[^\w\s])", _nothing),
     rule(r"==+(?=\w)|(?<=\w)==+", _nothing),
     rule(r"(?<![\w:]):[a-z][a-z_]{1,29}:(?!\w)", _nothing),
-    rule(r"(?<!\w)[:;]-?[)(DPp](?!\w)|(?<![^\s])<3+(?=!*[ ]?$)|¯\\?\\?_\(ツ\)_/¯", _nothing),
+    rule(r"(?<!\w)[:;]-?[)(DPp](?!\w)|(?<![^\s])(?<!\d[ ])<3+(?=!*[ ]?$)|¯\\?\\?_\(ツ\)_/¯", _nothing),
     rule(rf"[{_PICTURES}]+(?:\u200d[{_PICTURES}]+)*", _nothing),
     rule(r"(?<=\w)\((?=e?s\))", _nothing),
     rule(r"(?<=\d)\*(?=\d) | (?<=\d[ ])\*(?=[ ]\d)", lambda _, language: language.signs.get("×")),

@@ -95,6 +95,8 @@ _TERM_FOLLOWS = re.compile(
 )
 _TERM_PRECEDES = re.compile(r"(?:[+=]|\w[*(]|[-−*](?=[ ])|(?<!\d)[-−])[ ]?$")
 """Signs around an unknown ("2x + 3x", "f(2x)"), which has no range ("2-3x a week")."""
+_PART_OF_UNIT = re.compile(r"[ ](?:of[ ]an?|inch|second|mile)\b")
+"""Words after a part that is no score: "3/100 of a second"."""
 
 
 def _read_percent(match: re.Match[str], language: Language) -> str | None:
@@ -112,7 +114,8 @@ def _read_english_fraction(match: re.Match[str], language: Language) -> str | No
     top, bottom = (int(part) for part in _VULGAR.get(match["part"], match["part"]).split("/"))
     if not 0 < top < bottom or not (bottom <= 10 or bottom in _SMALL_PARTS):
         return None
-    if bottom >= 100 and top > 1 and not match["whole"]:  # a score
+    part_of_unit = _PART_OF_UNIT.match(text_after(match, 10))
+    if bottom >= 100 and top > 1 and not match["whole"] and not part_of_unit:  # a score
         return f"{in_words(top, language)} {_OUT_OF['en']} {in_words(bottom, language)}"
     one, many = _PARTS.get(bottom) or (in_words(bottom, language, "ordinal") or "",) * 2
     many = many if bottom in _PARTS else f"{many}s"

@@ -220,7 +220,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=[ ])\((?=[~≈<>±−$€£¥+-]?\d)", _read_parenthesis),
     rule(r"(?:->|=>|-->)", lambda match, language: language.signs.get("→", " ")),
     rule(r"(?<=\d[hj])/(?=\d)", lambda match, _: "sur", "fr"),
-    rule(r"/(?=[$€£]?\d)", _read_slash_of_amounts),
+    rule(r"/(?=[$€£]\d|\d[\d.,:]*[ -]?[^\W\d_])", _read_slash_of_amounts),
     rule(r"[-–—](?=(?P<letter>[A-Z])\d)", _read_range_of_codes),
     rule(r">=", lambda match, language: language.signs.get("≥")),
     rule(r"<=", lambda match, language: language.signs.get("≤")),

@@ -18,6 +18,8 @@ _UNMISTAKABLE_STATES = [
     letters for letters in _STATES if letters not in ("MD", "MS", "OK", "ME", "HI", "OR", "IN", "PA", "DC")
 ]
 """Letters of states that are no word or title."""
+POINTED_STATES = r"D\.C\.|N\.[CDHJMVY]\.|R\.I\.|S\.[CD]\.|W\.V\."
+"""States that are written with stops; "L.A." is a city, and "I.D." a document."""
 _AFTER_CITY = re.compile(r"\b[A-Z][a-z]{2,},[ ]$")
 _AFTER_STREET = re.compile(rf"\b[A-Z\d]\w*[ ](?:{_STREETS})\.?,?[ ]$")
 _DEGREES = re.compile(r"\d°(?:[ ]?\d{1,2}['’′](?:[ ]?\d{1,2}[\"″])?)?[ ]?$")
@@ -55,10 +57,9 @@ def _read_state_and_zip(match: re.Match[str], language: Language) -> str | None:
     return f"{_STATES[match[1]]} {digit_words(match[2], language)}"
 
 
-def _read_pointed_state_and_zip(match: re.Match[str], language: Language) -> str | None:
+def _read_pointed_state_and_zip(match: re.Match[str], language: Language) -> str:
     """Read "D.C. 20001"."""
-    state = _STATES.get(match[1] + match[2])
-    return f"{state} {digit_words(match[3], language)}" if state else None
+    return f"{_STATES[match[1].replace('.', '')]} {digit_words(match[2], language)}"
 
 
 def _read_direction(match: re.Match[str], _: Language) -> str:
@@ -123,7 +124,7 @@ NAME_RULES: tuple[Rule, ...] = (
     rule(r"([NS][EW]|[NSEW])\b(?![.'’])", _read_direction_after_street, "en"),
     rule(r"(I|US|SR)-(\d{1,3})\b", _read_road, "en"),
     rule(rf"({'|'.join(_STATES)})\.?[ ](\d{{5}}(?:-\d{{4}})?)(?!\d)", _read_state_and_zip, "en"),
-    rule(r"([A-Z])\.([A-Z])\.[ ](\d{5})(?!\d)", _read_pointed_state_and_zip, "en"),
+    rule(rf"({POINTED_STATES})[ ](\d{{5}})(?!\d)", _read_pointed_state_and_zip, "en"),
     rule(rf"(?:{'|'.join(_UNMISTAKABLE_STATES)})\b", _read_state, "en"),
     rule(
         r"(?<=\d[ ])([NS]?[EW]|[NS])\b\.?(?=[ ](?:[A-Z][a-z]|\d{1,3}(?:st|nd|rd|th)\b))",

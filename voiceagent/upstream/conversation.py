@@ -50,9 +50,7 @@ class UpstreamConversation:
         self._responses, self._out_of_band = Responses(self.history), OutOfBandResponses()
         self.heard = self._responses.heard
         self._queue = ResponseQueue()
-        self._guidance: dict[
-            str, str
-        ] = {}  # by running tool call: instruction for the response about its result
+        self._guidance: dict[str, str] = {}  # by running call: instruction for the response about its result
         self._interrupted_by: InterruptedBy = ""  # of the response whose playout is being stopped
         self._started = self._connected = self._speaking = self._turns_claimed = False
 

@@ -16,6 +16,7 @@ from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repai
 from voiceagent.agents.capture.spelled_names import SIMILAR, spelled_words
 from voiceagent.agents.capture.symbols import symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
+from voiceagent.text_normalization.languages import word_set
 
 _SIMILAR_WORD = 0.5
 """Minimum similarity of a word that is said alone and the word of a name that it corrects."""
@@ -36,16 +37,20 @@ _LABELS = {
         re.I,
     ),
     "es": re.compile(
-        r"[\s,.;]*\b(?:y\s+)?(?:(?:mi|el|mis|los)\s+)?"
-        r"(?:(?P<middle>segundo\s+nombre)|(?P<first>(?:primer\s+)?nombre(?:\s+de\s+pila)?)|"
+        r"[\s,.;]*\b(?:y\s+)?(?:(?:es\s+)?(?:a|con|bajo)\s+)?(?:(?:mi|el|su|mis|los|sus)\s+)?"
+        r"(?:(?P<middle>segundo\s+nombre)|(?P<first>(?:primer\s+)?nombre(?:\s+de\s+pila|\s+completo|\s+de)?)|"
         r"(?:(?:primer|segundo)\s+)?apellidos?)(?:\s+(?:es|son))?\b[\s,:]*",
         re.I,
     ),
 }
 """Text before a part of a name, by language: "my last name is"."""
 _FIRST, _MIDDLE, _LAST = range(3)
-_ABOUT_NAME = frozenset(("wrong", "incorrect", "not", "right", "correct", "missing", "misspelled", "has"))
-"""Words after a label that make it a remark: "the last name is wrong"."""
+_ABOUT_NAME = word_set(
+    "wrong incorrect not right correct missing misspelled has falsch verkehrt nicht richtig stimmt fehlt "
+    "wird schreibt geschrieben hat mit ohne mal está incorrecto correcto equivocado falta escribe tiene con "
+    "sin"
+)
+"""Words after a label that make it a remark, in any language: "the last name is wrong"."""
 _INITIAL = re.compile(r"(?<![^\W_])[^\W_]|(?<=\bmc)[^\W_](?=\w\w)")
 
 

@@ -12,7 +12,7 @@ from voiceagent.agents.capture.self_repairs import repaired_digits, split_at_rep
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.conversation.words import words_of
-from voiceagent.text_normalization.spoken_digits import hundreds
+from voiceagent.text_normalization.spoken_digits import hundreds, number_at
 
 _TELEPHONE_DIGITS = range(7, 16)
 """Digits of a telephone number: at most 15 (ITU-T E.164, 6.1); fewer than seven are an extension."""
@@ -25,6 +25,7 @@ _LONG_ROW = re.compile(r"(\d)\1{4,}")
 """Equal digits of which recognizers lose count."""
 _ZEROS = {"hundred": "00", "thousand": "000"}
 """Words after a group that add zeros to it: "eight hundred", "twelve hundred"."""
+_WORD = re.compile(r"\d+|[^\W\d_]+")
 _ENDINGS = ("ends", "ending", "last", "endet", "letzten", "termina", "últimos")
 _OPENINGS = ("begins", "beginning", "starts", "first", "beginnt", "ersten", "empieza", "primeros")
 
@@ -141,10 +142,10 @@ def _without_one_too_many(number: str) -> str | None:
 def said_digits(text: str, draft: str, now: Circumstances) -> str:
     """Return the digits of a turn, with "+" at the beginning of a number; "" if most words are others."""
     before, after = _split_at_no(without_openings(text, now.language), now)
-    symbols = symbols_of(f"{before} {after}" if before else after, now.language)
+    symbols = _symbols(f"{before} {after}" if before else after, now)
     digits = _digits_in(symbols, now)
     if before:
-        said, again = (_digits_in(symbols_of(part, now.language), now) for part in (before, after))
+        said, again = (_digits_in(_symbols(part, now), now) for part in (before, after))
         digits = repaired_digits(said, again, _first_group(after, now)) if again else said
     others = sum(symbol.kind == "word" and not _zeros(symbol, now) for symbol in symbols)
     if others > len(digits):
@@ -173,28 +174,51 @@ def _repaired_draft(text: str, draft: str, digits: str, now: Circumstances) -> s
 
 def _first_group(text: str, now: Circumstances) -> int:
     """Return the number of digits before the first comma or stop after a digit."""
-    groups = (_digits_in(symbols_of(part, now.language), now) for part in re.split("[,.]", text))
+    groups = (_digits_in(_symbols(part, now), now) for part in re.split("[,.]", text))
     return len(next((group for group in groups if group), ""))
+
+
+def _symbols(text: str, now: Circumstances) -> list[Symbol]:
+    """Return the symbols of a text in which a number after hundreds takes the place of their zeros ("four
+    hundred twelve", "three hundred and five"), unless it is a group of its own ("eight hundred, twelve",
+    "eight hundred five five").
+    """
+    words = list(_WORD.finditer(text))
+    said = [word[0].lower() for word in words]
+    pieces, end = [], 0
+    for at, word in enumerate(words[:-1]):
+        figures = _hundreds(said[at], now)
+        number_from = at + 1 + (said[at + 1] == "and" and at + 2 < len(words))
+        apart = said[at] == "cien" or re.search("[,.;]", text[word.end() : words[number_from].start()])
+        if not figures or apart:  # 112 is "ciento doce"
+            continue
+        number, used = number_at(said, number_from, now.language)
+        last = number_from > at + 1 or number_from + used == len(words)  # "four hundred five five" are groups
+        is_short = len(number) == 2 or (len(number) == 1 and last)
+        thousands = len(figures) == 3 and said[number_from + used : number_from + used + 1] == ["hundred"]
+        if is_short or (number and thousands):
+            kept = "" if thousands else figures[: len(figures) - len(number)]
+            pieces += [text[end : word.start()], kept]
+            end = words[number_from - 1].end()
+    return symbols_of("".join([*pieces, text[end:]]), now.language)
 
 
 def _digits_in(symbols: Iterable[Symbol], now: Circumstances) -> str:
     """Return the digits of symbols, with the zeros of "eight hundred" and "achthundert"."""
     digits = ""
     for symbol in symbols:
-        zeros = _zeros(symbol, now)
-        digits += (zeros if digits or len(zeros) != zeros.count("0") else "") or _digit(
-            symbol.kind, symbol.text
-        )
+        zeros = _zeros(symbol, now) if digits or now.language != "en" else ""  # "a hundred" begins no number
+        digits += zeros or _digit(symbol.kind, symbol.text)
     return digits
 
 
 def _zeros(symbol: Symbol, now: Circumstances) -> str:
     """Return the zeros that a word adds to the group before it, or the figures of hundreds in one word."""
-    if symbol.kind != "word":
-        return ""
-    return (
-        _ZEROS.get(symbol.text, "") if now.language == "en" else hundreds(now.language).get(symbol.text, "")
-    )
+    return _hundreds(symbol.text, now) if symbol.kind == "word" else ""
+
+
+def _hundreds(word: str, now: Circumstances) -> str:
+    return _ZEROS.get(word, "") if now.language == "en" else hundreds(now.language).get(word, "")
 
 
 def _digit(kind: str, text: str) -> str:
@@ -206,7 +230,7 @@ def _digit(kind: str, text: str) -> str:
 
 def correct_digits(value: str, text: str, now: Circumstances) -> str | None:
     """Return a number with its end, its beginning or one group changed; a long one replaces it."""
-    new = _digits_in(symbols_of(text, now.language), now)
+    new = _digits_in(_symbols(text, now), now)
     tokens = words_of(text)
     if len(new.lstrip("+")) > len(value) // 2 + 1:
         return new

@@ -166,8 +166,14 @@ def _tokens(text: str, language: str) -> list[str]:
     lower = _DASHED.sub(" to ", with_colons(lower, language))
     tokens = re.findall(r"\d{1,2}:\d\d|\d+(?=[ap]m)|\d+(?!st|nd|rd|th|\d)|[^\W\d_]+", lower)
     if language != "en":  # "am" is a preposition in German
-        return [token for token in tokens if token not in ("am", "pm")]
-    return tokens
+        tokens = [token for token in tokens if token not in ("am", "pm")]
+    return _with_one(tokens) if language == "es" else tokens
+
+
+def _with_one(tokens: Sequence[str]) -> list[str]:
+    """Return the tokens with the number of "la una"."""
+    before = ("", *tokens)
+    return ["uno" if (word, one) == ("la", "una") else one for word, one in zip(before, tokens, strict=False)]
 
 
 def with_colons(text: str, language: str) -> str:

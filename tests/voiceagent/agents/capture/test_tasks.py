@@ -868,6 +868,17 @@ def test_numbers_too_large_are_not_understood() -> None:
         (PhoneNumber(""), "two one two five five five three thousand", "2125553000", NOW),
         (PhoneNumber(""), "null drei null, neunhundert, eins acht zwei, null", "0309001820", GERMAN),
         (PhoneNumber(""), "nueve uno, quinientos, veinte, treinta, uno", "9150020301", SPANISH),
+        (PhoneNumber(""), "five five five, four hundred twelve, nine nine", "55541299", NOW),
+        (PhoneNumber(""), "three hundred and five, five five five, one two one two", "3055551212", NOW),
+        (PhoneNumber(""), "one eight hundred five five five one two one two", "18005551212", NOW),
+        (PhoneNumber(""), "five five five, two thousand twelve", "5552012", NOW),
+        (PhoneNumber(""), "five five five one thousand two hundred thirty four", "5551234", NOW),
+        (PhoneNumber(""), "null drei null neunhundert zwölf eins zwei drei", "030912123", GERMAN),
+        (PhoneNumber(""), "seiscientos doce, treinta y cuatro, cincuenta", "6123450", SPANISH),
+        (PhoneNumber(""), "nueve cien veinte treinta", "91002030", SPANISH),
+        (Name(""), "mi nombre completo es Juan Pérez", "Juan Pérez", SPANISH),
+        (Name(""), "a nombre de María", "María", SPANISH),
+        (Time(""), "a la una del mediodía", time(13), SPANISH),
         (Name(""), "last name Hill, no, Hall", "Hall", NOW),
         (Name(""), "first name Ian, last name Park, no, Parks", "Ian Parks", NOW),
         (Name(""), "Nachname Müller", "Müller", GERMAN),
@@ -892,3 +903,17 @@ def test_numbers_too_large_are_not_understood() -> None:
 )
 def test_ways_of_saying_a_value(task: Task[Any], text: str, value: object, now: Circumstances) -> None:
     assert task.hear(text, "", now).value == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "now"),
+    [
+        ("Anna Schulz", "der Nachname ist falsch", GERMAN),
+        ("Anna Schulz", "der Vorname stimmt nicht", GERMAN),
+        ("Anna Schulz", "der Nachname wird mit tz geschrieben", GERMAN),
+        ("Ana García", "el apellido está mal", SPANISH),
+        ("Ana García", "el nombre no es correcto", SPANISH),
+    ],
+)
+def test_a_remark_on_a_part_of_a_name_is_no_other_name(value: str, text: str, now: Circumstances) -> None:
+    assert Name("").correct(value, text, now) is None

@@ -134,6 +134,20 @@ def test_the_agent_does_not_speak_over_words_that_are_not_committed():
     assert of(do.StartResponse, world.feed(ev.InputCleared()))
 
 
+def test_the_agent_waits_for_a_turn_whose_end_the_server_detects_since_it_began():
+    world = CallWorld(MANUAL)
+    world.begin_speaking(0.0)
+    world.feed(ev.SettingsChanged(replace(MANUAL, turn_detection=turn_detection())))
+    assert not of(do.StartResponse, world.feed(ev.SpeechRequested("Your taxi is here.")))
+
+
+def test_a_caller_who_speaks_into_the_buffer_is_not_taken_for_silent_by_the_agents_code():
+    world = CallWorld(MANUAL)
+    assert world.conversation.quiet
+    world.begin_speaking(0.0)
+    assert not world.conversation.quiet
+
+
 def test_in_logs_of_older_builds_a_response_waits_until_the_input_is_cleared():
     world = CallWorld(MANUAL, policy=replace(POLICY, answers_over_buffer=False))
     first = world.begin_speaking(0.0)

@@ -106,7 +106,7 @@ class GreetingListener:
             self.close()
         else:
             self._update(self._greeting.on_silence())
-            if not self._beep.done():  # a voicemail: this silence counts
+            if self._kind.done():  # a voicemail: this silence counts
                 self._wait(BEEP_SILENCE_S - MORE_WORDS_S)
 
     def _wait(self, seconds: float) -> None:
