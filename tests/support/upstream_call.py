@@ -10,7 +10,7 @@ from made_upstream import TONE, response
 from llmcore.engine import Tool
 from voiceagent.agents import Agent, tool
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.history import HistoryLimits
+from voiceagent.conversation.history_room import HistoryLimits
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.upstream.api import RealtimeApi
 from voiceagent.upstream.conversation import UpstreamConversation

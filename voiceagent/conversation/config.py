@@ -15,7 +15,7 @@ from voiceagent.conversation.backchannels import MIN_PAUSE_S
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
 from voiceagent.conversation.end_of_turn.probability import ACTING_S, MIN_ACTING_S
-from voiceagent.conversation.history import HistoryLimits
+from voiceagent.conversation.history_room import HistoryLimits
 from voiceagent.conversation.latency import STAGES, UNBUDGETED_STAGES, LatencyBudget
 from voiceagent.conversation.settings import Eagerness, TurnDetection
 from voiceagent.conversation.turn_policy import LanguageRules, TurnPolicy
@@ -85,9 +85,13 @@ class ConversationLimits(Section):
     max_items: ClassVar[int] = 2_000
     """Conversation items. Clients cannot create more."""
     max_item_characters: ClassVar[int] = 100_000
-    """Longest item that a client may create: one minute of reading aloud has 1,000."""
+    """Longest item that a client may create: one minute of reading aloud has 1,000. A tool's longer output is
+    cut, not refused.
+    """
     max_conversation_characters: ClassVar[int] = 500_000
-    """Characters of all items together. Clients cannot add more."""
+    """Characters of all items together. Beyond them the oldest tool outputs are cut; if that is not enough,
+    clients cannot add more.
+    """
     max_images: ClassVar[int] = 16
     """Images in a conversation. Clients cannot add more."""
 

@@ -77,20 +77,6 @@ class UnknownItem(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryLimits:
-    """Limits for the history that a client may create: items, characters of one item and of all, pictures."""
-
-    max_items: int
-    max_item_characters: int
-    max_conversation_characters: int
-    max_images: int
-
-
-class LimitExceeded(ValueError):
-    """A client's item exceeds a limit, which the message names."""
-
-
-@dataclass(frozen=True, slots=True)
 class PlannedWords:
     """Text that is still being played, as the history will hold it if playback is not cut.
 
@@ -152,23 +138,6 @@ class History:
     def outputs(self) -> set[str]:
         """Return the call ids of all function outputs."""
         return {item.call_id for item in self.items if isinstance(item, ToolOutputItem)}
-
-    def check_room(self, item: Item, limits: HistoryLimits) -> None:
-        """Raise LimitExceeded if adding a client's item would exceed a limit."""
-        # counted only here: nearly all items have no pictures, and counting all items is slow
-        if pictures(item) and sum(map(pictures, (item, *self.items))) > limits.max_images:
-            raise LimitExceeded(
-                f"the conversation has too many pictures; allowed: at most {limits.max_images}"
-            )
-        size = characters(item)
-        if size > (longest := limits.max_item_characters):
-            raise LimitExceeded(f"the item has {size} characters; allowed: at most {longest}")
-        for count, what, allowed in (
-            (len(self.items) + 1, "items", limits.max_items),
-            (size + sum(map(characters, self.items)), "characters", limits.max_conversation_characters),
-        ):
-            if count > allowed:
-                raise LimitExceeded(f"the conversation would have {count} {what}; allowed: at most {allowed}")
 
     def put(self, item: Item) -> None:
         """Replace the item of the same id. Raises UnknownItem."""

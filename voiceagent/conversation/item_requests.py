@@ -13,14 +13,8 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.causes import cause_of
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import (
-    History,
-    HistoryLimits,
-    LimitExceeded,
-    MessageItem,
-    ToolOutputItem,
-    UnknownItem,
-)
+from voiceagent.conversation.history import History, MessageItem, ToolOutputItem, UnknownItem
+from voiceagent.conversation.history_room import HistoryLimits, LimitExceeded, make_room
 from voiceagent.conversation.mcp import McpApprovalResponse
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.played_text import PlayedText
@@ -137,7 +131,7 @@ def _create(request: ev.ItemCreated, history: History, limits: HistoryLimits) ->
         message = f"the function call {item.call_id!r} has its output already"
         return [notify.NotifyError(notify.ITEM_EXISTS, message, "item.call_id", request.client_event_id)]
     try:
-        history.check_room(item, limits)
+        item = make_room(history, item, limits)
     except LimitExceeded as error:
         return [notify.NotifyError("limit_exceeded", str(error), "item", request.client_event_id)]
     history.insert(item, request.previous_id)

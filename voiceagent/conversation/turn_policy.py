@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from llmcore.compression.history_budget import HistoryBudget
 from llmcore.engine import LOGGED_IF_SET
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
-from voiceagent.conversation.history import HistoryLimits
+from voiceagent.conversation.history_room import HistoryLimits
 
 
 @dataclass(frozen=True, slots=True)

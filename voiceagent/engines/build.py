@@ -82,6 +82,15 @@ def build_engine(
         raise config_error(source, f"{name}.engine", table.engine, str(error)) from error
 
 
+def missing_key(stage: Stage, table: EngineConfig, source: Path, environ: Mapping[str, str]) -> str:
+    """Return the environment variable that must have the engine's API key and has none; "" if nothing is
+    missing. Loads no model. Raises ConfigError.
+    """
+    engine_class = _engine_class(stage, table.engine, source, f"{stage}.engine")
+    variable = table.options.get("api_key_env", getattr(engine_class, "api_key_env", ""))
+    return "" if not isinstance(variable, str) or environ.get(variable) else variable
+
+
 def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name: str) -> dict[str, Any]:
     """Return an engine's keyword arguments, validated and with resolved paths. Raises ConfigError."""
     options = {}

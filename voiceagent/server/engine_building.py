@@ -25,6 +25,7 @@ from voiceagent.engines.phrase_files import PhraseFiles, phrases_folder
 from voiceagent.engines.timeouts import FALLBACK_SHARE
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
+from voiceagent.server.engine_tables import check_keys
 from voiceagent.server.fixed_phrases import fixed_phrases
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.metrics import Metrics
@@ -149,10 +150,11 @@ def _counting(failures: Counter, stage: Stage) -> Callable[[FailureReason], None
 def build_engines(
     config: Config, monitor: LlmMonitor | None = None, metrics: Metrics | None = None
 ) -> Engines:
-    """Return the configured engines, not started. Raises ConfigError.
+    """Return the configured engines, not started. Raises ConfigError, and CommandFailed if a key is missing.
 
     monitor: of the LLM; metrics: count failures of speech engines; new ones by default.
     """
+    check_keys(config, os.environ)
     counted = metrics or Metrics()
     # CTranslate2 runs in the process of the engines, although it is native code: the demo's model must run
     # wherever Python does. A response of 18 pieces costs 32 ms of CPU there. A separate process would add 2.7

@@ -15,7 +15,8 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.causes import InterruptedBy, cause_of
-from voiceagent.conversation.history import History, HistoryLimits, MessageItem, ToolOutputItem
+from voiceagent.conversation.history import History, MessageItem, ToolOutputItem
+from voiceagent.conversation.history_room import HistoryLimits
 from voiceagent.conversation.item_requests import ItemRequest
 from voiceagent.conversation.out_of_band import runs_out_of_band
 from voiceagent.conversation.settings import CallSettings

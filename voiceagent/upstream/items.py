@@ -6,14 +6,8 @@ from audio.pcm import Samples
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import (
-    History,
-    HistoryLimits,
-    Item,
-    LimitExceeded,
-    MessageItem,
-    UnknownItem,
-)
+from voiceagent.conversation.history import History, Item, MessageItem, UnknownItem
+from voiceagent.conversation.history_room import HistoryLimits, LimitExceeded, make_room
 from voiceagent.conversation.item_requests import ItemRequest, verb_of
 from voiceagent.upstream import messages
 from voiceagent.upstream.messages import Action, Event, Send
@@ -55,7 +49,7 @@ def _carried_out(
             if item.item_id in history:
                 message = f"an item {item.item_id!r} is in the conversation already; choose another id"
                 return [notify.NotifyError(notify.ITEM_EXISTS, message, "item.id")]
-            history.check_room(item, limits)
+            item = make_room(history, item, limits)
             return add(history, item, connected, previous_id, sound)
         case ev.ItemRetrieved(item_id):
             return [notify.NotifyItemRetrieved(history.get(item_id))]

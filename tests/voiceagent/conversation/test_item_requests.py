@@ -14,7 +14,8 @@ from call_world import POLICY, CallWorld, of, said
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import HistoryLimits, MessageItem
+from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.history_room import HistoryLimits
 
 
 def test_a_client_that_truncates_late_corrects_the_history():

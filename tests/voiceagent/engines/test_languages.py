@@ -101,7 +101,10 @@ def test_what_a_configuration_of_another_language_misses_is_told(
 
 
 @pytest.mark.parametrize(("name", "apology"), [("german", "Entschuldigung"), ("spanish", "Perdone")])
-async def test_set_phrases_are_spoken_in_the_language(tmp_path: Path, name: str, apology: str) -> None:
+async def test_set_phrases_are_spoken_in_the_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, apology: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
     text = (ROOT / f"configs/{name}.toml").read_text()
     before, after = text.split("[synthesizer]\n", 1)
     path = tmp_path / "served.toml"

@@ -13,6 +13,7 @@ from llmcore.compression.history_budget import HistoryBudget, TokenEstimate, tur
 from llmcore.compression.prune import prune
 from llmcore.engine import Message, Usage
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.history_room import is_cut_from
 from voiceagent.conversation.prompting.items import to_messages
 
 
@@ -49,7 +50,7 @@ class PromptHistory:
         self._summary = _Summary()
         self._requested_items: tuple[Item, ...] = ()
         self._pending_summary: _Summary | None = None
-        self._cut_outputs: dict[ToolOutputItem, str] = {}
+        self._cut_outputs: dict[str, tuple[ToolOutputItem, str]] = {}
         self.replacements = 0
         """Replacements of old turns. The prompt after one does not continue the prompt before it."""
 
@@ -101,11 +102,15 @@ class PromptHistory:
     def _split(self, items: Sequence[Item]) -> tuple[_Summary, Sequence[Item]]:
         """Return the summary, and the items that it does not cover."""
         count = len(self._summary.items)
-        # the client deleted or truncated something old, which the summary would bring back
-        if tuple(items[:count]) != self._summary.items:
-            self._summary = _Summary()
-            self.replacements += 1
-            return self._summary, items
+        covered = tuple(items[:count])
+        if covered != self._summary.items:
+            if _differ_only_by_cuts(covered, self._summary.items):
+                self._summary = replace(self._summary, items=covered)
+            # the client deleted or truncated something old, which the summary would bring back
+            else:
+                self._summary = _Summary()
+                self.replacements += 1
+                return self._summary, items
         return self._summary, items[count:]
 
     def _messages(self, summary: _Summary, items: Sequence[Item]) -> tuple[Message, ...]:
@@ -128,10 +133,21 @@ class PromptHistory:
         return shown
 
     def _cut_output(self, item: ToolOutputItem, question: str) -> str:
-        if item not in self._cut_outputs:  # decided once: a better token estimate must not change the prompt
-            max_characters = round(self._budget.tool_output_tokens / self._estimate.per_character)
-            self._cut_outputs[item] = prune(item.output, question, max_characters)
-        return self._cut_outputs[item]
+        # decided once: neither a better token estimate nor a full history must change the prompt
+        decided = self._cut_outputs.get(item.item_id)
+        if decided is not None and (decided[0] == item or is_cut_from(item, decided[0])):
+            return decided[1]
+        max_characters = round(self._budget.tool_output_tokens / self._estimate.per_character)
+        output = prune(item.output, question, max_characters)
+        self._cut_outputs[item.item_id] = item, output
+        return output
+
+
+def _differ_only_by_cuts(items: Sequence[Item], earlier: Sequence[Item]) -> bool:
+    """Return True if `items` are `earlier`, some with outputs cut since: the summary has read them whole."""
+    return len(items) == len(earlier) and all(
+        item == before or is_cut_from(item, before) for item, before in zip(items, earlier, strict=True)
+    )
 
 
 def _turns(items: Sequence[Item]) -> list[list[Item]]:

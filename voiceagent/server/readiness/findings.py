@@ -14,11 +14,11 @@ from llmcore.engines.vllm_settings import VllmSettings
 from voiceagent.access.auth import accepted_keys
 from voiceagent.agents.load import load_agents
 from voiceagent.config.tables import Config
-from voiceagent.engines import silent
-from voiceagent.engines.build import build_engine
+from voiceagent.engines.build import build_engine, missing_key
 from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.mcp.pool import McpPool
+from voiceagent.server.engine_tables import VOICE_TABLE, engine_tables
 from voiceagent.server.readiness.machine import GIB, Machine, int8_arithmetic
 from voiceagent.server.readiness.weights import Weights, loaded_bytes, offline, weights_of
 from voiceagent.transports.webrtc.network import network
@@ -42,10 +42,6 @@ class Finding:
     text: str
 
 
-_VOICE = "languages.{}.synthesizer"
-"""Name of the table of a further language's voice."""
-
-
 def find(config: Config, machine: Machine, environ: Mapping[str, str]) -> list[Finding]:
     """Return everything that can be known without loading anything, by table."""
     findings = [
@@ -56,29 +52,6 @@ def find(config: Config, machine: Machine, environ: Mapping[str, str]) -> list[F
     others = (*_upstream(config, environ), *_agents(config, environ), *_turns(config), *_llm_end(config))
     secrets = _environment(config, environ)
     return [*others, *findings, *secrets, *_extras(config), *_memory(config, machine, environ)]
-
-
-def engine_tables(config: Config) -> Iterator[tuple[str, Stage, EngineConfig]]:
-    """Yield the tables that choose engines, with their stages."""
-    chosen: tuple[tuple[Stage, EngineConfig], ...] = (
-        ("recognizer", config.recognizer),
-        ("llm", config.llm),
-        ("synthesizer", config.synthesizer),
-    )
-    for stage, engine in chosen:
-        if not engine.engine.startswith(silent.MODULE):  # replaced by an upstream
-            yield stage, stage, engine
-    others: tuple[tuple[str, Stage, EngineConfig | None], ...] = (
-        ("recognizer_fallback", "recognizer", config.recognizer_fallback),
-        ("small_llm", "llm", config.small_llm),
-        ("back_llm", "llm", config.back_llm),
-        ("fallback", "llm", config.fallback),
-        ("synthesizer_fallback", "synthesizer", config.synthesizer_fallback),
-        *((_VOICE.format(code), "synthesizer", one.synthesizer) for code, one in config.languages.items()),
-    )
-    for name, stage, table in others:
-        if table is not None:
-            yield name, stage, table
 
 
 def _upstream(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -172,9 +145,9 @@ def _of_table(
             yield Finding(name, "note", f"{text}, or: voiceagent weights {one.name}")
         return
     try:
-        own = [code for code in config.languages if name == _VOICE.format(code)]
+        own = [code for code in config.languages if name == VOICE_TABLE.format(code)]
         language, others = (own[0], ()) if own else (config.agent.language, config.further_languages(stage))
-        engine = build_engine(stage, table, config.source, name, language=language, others=others)
+        build_engine(stage, table, config.source, name, language=language, others=others)
         options = resolve_paths(table.options, config.source.parent)
     except (ConfigError, FileNotFoundError) as error:
         yield Finding(name, "missing", str(error))
@@ -183,7 +156,8 @@ def _of_table(
     yield Finding(name, "ok", f"{table.engine} is installed{licence}")
     for weights in weights_of(table.engine, options, environ):
         yield _of_weights(name, weights, environ)
-    yield from _keys(name, engine, environ)
+    if variable := missing_key(stage, table, config.source, environ):
+        yield Finding(name, "missing", f"the environment variable {variable} with the key is not set")
     yield from _devices(name, table.engine, options, machine)
     yield from _runner(name, table.engine, options, machine, environ)
     yield from _int8(name, table, options, machine, environ)
@@ -203,13 +177,6 @@ def _of_weights(name: str, weights: Weights, environ: Mapping[str, str]) -> Find
         return Finding(name, state, text)
     size = f"{weights.bytes() / GIB:.2f} GiB"
     return Finding(name, "ok", f"{weights.key} in {weights.folder}, {size}; its licence: {weights.licence()}")
-
-
-def _keys(name: str, engine: object, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Check the environment variable with an engine's API key."""
-    variable = getattr(engine, "api_key_env", "")
-    if variable and not environ.get(variable):
-        yield Finding(name, "missing", f"the environment variable {variable} with the key is not set")
 
 
 def _devices(name: str, engine: str, options: Mapping[str, Any], machine: Machine) -> Iterator[Finding]:

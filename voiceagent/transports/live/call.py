@@ -244,11 +244,11 @@ class LiveCall:
         backend keeps its tools: the same response may be the continuation that the client requests. Return
         False if the history refuses it.
         """
-        call_id = self._delegations.pop_call(event.delegation_id)
+        call_id = self._delegations.call_of(event.delegation_id)
         if call_id is None:
             appended = self._note(_COMMENTARY.format(event.content), event.event_id)
         else:
-            appended = self._create(ToolOutputItem(new_id("item"), call_id, event.content), event.event_id)
+            appended = self._answer(ToolOutputItem(new_id("item"), call_id, event.content), event.event_id)
         if appended:
             words_only = self._delegations.to_client
             self._reply(_SPEAK.format(event.content), words_only, fallback=event.content)
@@ -278,6 +278,12 @@ class LiveCall:
         self._call.handle(ev.ItemCreated(item, client_event_id=client_event_id))
         return not self._refused
 
+    def _answer(self, output: ToolOutputItem, client_event_id: str | None) -> bool:
+        """Add the output of a delegated call. Return False if it is refused; the call still waits then."""
+        if added := self._create(output, client_event_id):
+            self._delegations.on_output(output.call_id)
+        return added
+
     def _reply(self, guidance: str, words_only: bool = False, fallback: str = "") -> None:
         """Have the agent say what is new once neither side speaks. fallback: see `ReplyRequested`."""
         self._call.post(ev.ReplyRequested(guidance, words_only, is_report=True, fallback=fallback))
@@ -288,8 +294,10 @@ class LiveCall:
         self._delegations.check_backend()
         added = to_history_item(item, new_id("item"))
         if isinstance(added, ToolOutputItem):
-            self._delegations.answer(added.call_id)
-        self._create(added, client_event_id)
+            self._delegations.check_waits(added.call_id)
+            self._answer(added, client_event_id)
+        else:
+            self._create(added, client_event_id)
 
     def _continue(self, client_event_id: str | None) -> None:
         if self._delegations.request_continuation(client_event_id):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 from llmcore.compression.history_budget import HistoryBudget
@@ -128,6 +129,18 @@ def test_a_call_of_a_tool_and_its_output_are_not_parted():
     assert called == any(message.role == "tool" for message in old.said)
 
 
+def test_an_output_that_is_cut_in_a_full_history_leaves_its_summary():
+    call = ToolCallItem("c", ToolCall("call_1", "look", "{}"))
+    output = ToolOutputItem("o", "call_1", "found " * 20)
+    items = [MessageItem("q", "user", "look"), call, output, *turns(7)]
+    history = summarised(items)
+    items[2] = replace(output, output="found")
+    assert "They talked." in str(history.messages(items))
+    assert history.replacements == 1
+    items[2] = replace(output, output="lost " * 40)
+    assert "They talked." not in str(history.messages(items))
+
+
 def test_tokens_are_counted_as_the_engine_does():
     history = PromptHistory(BUDGET)
     history.observe(history.messages(turns(2)), Usage(prompt_tokens=80))
@@ -162,6 +175,16 @@ def test_an_output_once_cut_stays_as_it_is():
     history.observe(first, Usage(prompt_tokens=1000))
     later = history.messages([*items, *turn(1), MessageItem("q9", "user", "And meat?")])
     assert later[: len(first)] == first
+
+
+def test_an_output_stays_in_prompts_as_it_was_when_a_full_history_cuts_it():
+    history = PromptHistory(HistoryBudget(tool_output_tokens=20))
+    items = looked_up("Is there a sauna?", "The pool is warm. " * 30 + "The sauna opens at noon.")
+    before = history.messages(items)
+    assert "sauna opens" in before[-1].content
+    assert isinstance(items[-1], ToolOutputItem)
+    items[-1] = replace(items[-1], output=items[-1].output[:100])
+    assert history.messages(items) == before
 
 
 def test_without_a_limit_outputs_stay_whole():

@@ -555,6 +555,48 @@ async def test_backend_continues_once_all_calls_have_outputs() -> None:
         assert (item.call_id, item.output) == ("call_1", "rain")
 
 
+async def test_output_that_the_history_refuses_may_be_sent_again() -> None:
+    full = notify.NotifyError("limit_exceeded", "the conversation is full", "item", "e1")
+
+    def refuse(call: ScriptedCall, request: ev.ClientRequest) -> None:
+        if isinstance(request, ev.ItemCreated) and request.client_event_id == "e1":
+            call.client.notify(full)
+
+    async with session(delegation=RESPONSES) as (server, socket):
+        delegate(server.call, "weather")
+        server.call.answer = refuse
+        output = {"type": "function_call_output", "call_id": "call_1", "output": "rain"}
+        await socket.send("response.item.create", event_id="e1", item=output)
+        assert (await socket.until("error"))["error"]["client_event_id"] == "e1"
+        await socket.send("response.create", event_id="e2")
+        assert (await socket.until("error"))["error"]["code"] == "function_call_outputs_required"
+        await socket.send("response.item.create", item=output)
+        await socket.send("response.create")
+        await server.call.until(lambda call: ev.ReplyRequested("", is_report=True) in call.posted)
+
+
+async def test_result_that_the_history_refuses_may_be_sent_again() -> None:
+    full = notify.NotifyError("limit_exceeded", "the conversation is full", "item", "e1")
+
+    def refuse(call: ScriptedCall, request: ev.ClientRequest) -> None:
+        if isinstance(request, ev.ItemCreated) and request.client_event_id == "e1":
+            call.client.notify(full)
+
+    async with session(delegation={"type": "client", "acknowledgement_delay_ms": 600_000}) as (
+        server,
+        socket,
+    ):
+        delegate(server.call)
+        about = (await socket.until("session.delegation.created"))["delegation"]
+        server.call.answer = refuse
+        append = {"content": "It rains.", "delegation_id": about["id"]}
+        await socket.send("session.commentary.append", event_id="e1", **append)
+        assert (await socket.until("error"))["error"]["code"] == "limit_exceeded"
+        await socket.send("session.commentary.append", event_id="e2", **append)
+        await socket.until("session.commentary.appended")
+        assert isinstance(created(server.call)[-1], ToolOutputItem)
+
+
 async def test_events_of_a_requested_response_name_the_request() -> None:
     async with session(delegation=RESPONSES) as (server, socket):
         await socket.send("response.create", event_id="e1")

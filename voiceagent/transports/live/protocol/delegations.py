@@ -112,20 +112,22 @@ class Delegations:
             message = f"there is no delegation {shorten(delegation_id)}"
             raise RequestError("delegation_not_found", message, "delegation_id")
 
-    def pop_call(self, delegation_id: str | None) -> str | None:
+    def call_of(self, delegation_id: str | None) -> str | None:
         """Return the call that commentary for this delegation answers; None if it was answered already."""
         delegation = self._known.get(delegation_id or "")
-        return delegation.call_ids.pop() if delegation is not None and delegation.call_ids else None
+        return next(iter(delegation.call_ids), None) if delegation is not None else None
 
-    def answer(self, call_id: str) -> None:
-        """Record the output of a function call. Raise RequestError if no such call waits for one."""
+    def check_waits(self, call_id: str) -> None:
+        """Raise RequestError unless this function call waits for its output."""
         self.check_backend()
+        if not any(call_id in delegation.call_ids for delegation in self._known.values()):
+            message = f"no function call {shorten(call_id)} waits for its output"
+            raise RequestError("function_call_not_found", message, "item.call_id")
+
+    def on_output(self, call_id: str) -> None:
+        """Record that the conversation has the output of a call. One that it refuses may be sent again."""
         for delegation in self._known.values():
-            if call_id in delegation.call_ids:
-                delegation.call_ids.remove(call_id)
-                return
-        message = f"no function call {shorten(call_id)} waits for its output"
-        raise RequestError("function_call_not_found", message, "item.call_id")
+            delegation.call_ids.discard(call_id)
 
     def request_continuation(self, client_event_id: str | None = None) -> bool:
         """Record a request for a response, whose events name the client's. Return False if one waits to start

@@ -113,7 +113,7 @@ def test_continuation_belongs_to_the_delegation_and_has_its_text() -> None:
         notify.NotifyResponseEnded("resp_1", "completed"),
     )
     delegation_id = session.events[0]["delegation"]["id"]
-    session.delegations.answer("call_1")
+    session.delegations.on_output("call_1")
     assert session.delegations.request_continuation()
     begin = len(session.events)
     session.feed(
@@ -141,7 +141,7 @@ def test_continuation_may_call_again_in_the_same_delegation() -> None:
             ),
             notify.NotifyResponseEnded(f"resp_{number}", "completed"),
         )
-        session.delegations.answer(f"call_{number}")
+        session.delegations.on_output(f"call_{number}")
         session.delegations.request_continuation()
     kinds = [event["type"] for event in session.events]
     assert kinds.count("session.delegation.created") == 1
@@ -191,8 +191,9 @@ def test_call_of_the_delegating_tool_is_a_client_delegation_alone() -> None:
     about = {"id": "delegation_1", "type": "delegation", "target": "client"}
     assert (created["delegation"], created["offset_ms"]) == (about, 700)
     session.delegations.check_id("delegation_1")
-    assert session.delegations.pop_call("delegation_1") == "call_1"
-    assert session.delegations.pop_call("delegation_1") is None, "later commentary goes on with it"
+    assert session.delegations.call_of("delegation_1") == "call_1"
+    session.delegations.on_output("call_1")
+    assert session.delegations.call_of("delegation_1") is None, "later commentary goes on with it"
 
 
 def test_unknown_delegation_is_refused() -> None:
@@ -223,7 +224,7 @@ def test_response_is_refused_while_outputs_are_missing() -> None:
 
 def test_output_of_an_unknown_call_is_refused() -> None:
     with pytest.raises(RequestError) as caught:
-        Session().delegations.answer("call_9")
+        Session().delegations.check_waits("call_9")
     assert caught.value.param == "item.call_id"
 
 
