@@ -48,7 +48,11 @@ def conversation() -> UpstreamConversation:
     numbers = iter(range(1_000))
     settings = replace(call_settings(), agent_tools=TOOLS)
     limits = HistoryLimits(
-        max_items=20, max_item_characters=50, max_conversation_characters=1_000, max_images=1
+        max_items=20,
+        max_item_characters=50,
+        max_conversation_characters=1_000,
+        max_images=1,
+        cuts_outputs=True,
     )
     return UpstreamConversation(
         settings, "scribe", limits, lambda prefix: f"{prefix}_{next(numbers)}", RealtimeApi()

@@ -97,7 +97,11 @@ class ConversationLimits(Section):
 
     def to_history_limits(self) -> HistoryLimits:
         return HistoryLimits(
-            self.max_items, self.max_item_characters, self.max_conversation_characters, self.max_images
+            self.max_items,
+            self.max_item_characters,
+            self.max_conversation_characters,
+            self.max_images,
+            cuts_outputs=True,
         )
 
 

@@ -17,12 +17,16 @@ prompts share, so that it must be rare.
 
 @dataclass(frozen=True, slots=True)
 class HistoryLimits:
-    """Limits for the history that a client may create: items, characters of one item and of all, pictures."""
+    """Limits for the history that a client may create: items, characters of one item and of all, pictures.
+
+    cuts_outputs: tools' outputs are cut where they exceed a limit; False in logs of builds that refused them.
+    """
 
     max_items: int
     max_item_characters: int
     max_conversation_characters: int
     max_images: int
+    cuts_outputs: bool = False
 
 
 class LimitExceeded(ValueError):
@@ -35,12 +39,12 @@ def make_room(history: History, item: Item, limits: HistoryLimits) -> Item:
 
     Raises LimitExceeded.
     """
-    if isinstance(item, ToolOutputItem):
+    if isinstance(item, ToolOutputItem) and limits.cuts_outputs:
         item = replace(item, output=_cut(item.output, limits.max_item_characters))
     _check_item(history, item, limits)
     most = limits.max_conversation_characters
     size = characters(item) + sum(map(characters, history.items))
-    if size > most:
+    if size > most and limits.cuts_outputs:
         size = _cut_old_outputs(history, size, round(most * SHARE_AFTER_CUTTING))
     if size > most:
         raise LimitExceeded(f"the conversation would have {size} characters; allowed: at most {most}")

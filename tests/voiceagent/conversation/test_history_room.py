@@ -22,11 +22,17 @@ from voiceagent.conversation.history_room import (
 )
 from voiceagent.conversation.mcp import McpCallItem
 
-LIMITS = HistoryLimits(100, 10_000, 20_000, max_images=1)
+LIMITS = HistoryLimits(100, 10_000, 20_000, max_images=1, cuts_outputs=True)
 
 
 def output(number: int, length: int) -> ToolOutputItem:
     return ToolOutputItem(f"item_{number}", f"call_{number}", f"{number}: ".ljust(length, "x"))
+
+
+def test_in_logs_of_older_builds_an_output_that_is_too_long_is_refused():
+    world = CallWorld(policy=replace(POLICY, limits=replace(LIMITS, cuts_outputs=False)))
+    (refused,) = of(notify.NotifyError, world.feed(ev.ItemCreated(output(1, 10_001))))
+    assert refused.code == "limit_exceeded"
 
 
 def test_a_tools_output_that_is_too_long_is_cut_and_the_call_goes_on():
