@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -142,9 +142,9 @@ def said_digits(text: str, draft: str, now: Circumstances) -> str:
     """Return the digits of a turn, with "+" at the beginning of a number; "" if most words are others."""
     before, after = _split_at_no(without_openings(text, now.language), now)
     symbols = symbols_of(f"{before} {after}" if before else after, now.language)
-    digits = _digits_in(symbols, now)
+    digits = _digits_in(after, now)
     if before:
-        said, again = (_digits_in(symbols_of(part, now.language), now) for part in (before, after))
+        said, again = _digits_in(before, now), digits
         digits = repaired_digits(said, again, _first_group(after, now)) if again else said
     others = sum(symbol.kind == "word" and not _zeros(symbol, now) for symbol in symbols)
     if others > len(digits):
@@ -173,18 +173,37 @@ def _repaired_draft(text: str, draft: str, digits: str, now: Circumstances) -> s
 
 def _first_group(text: str, now: Circumstances) -> int:
     """Return the number of digits before the first comma or stop after a digit."""
-    groups = (_digits_in(symbols_of(part, now.language), now) for part in re.split("[,.]", text))
+    groups = (_digits_in(part, now) for part in re.split("[,.]", text))
     return len(next((group for group in groups if group), ""))
 
 
-def _digits_in(symbols: Iterable[Symbol], now: Circumstances) -> str:
-    """Return the digits of symbols, with the zeros of "eight hundred" and "achthundert"."""
+def _digits_in(text: str, now: Circumstances) -> str:
+    """Return the digits of a text, with the zeros of "eight hundred" and "achthundert"."""
+    symbols = symbols_of(text, now.language)
+    if not any(_zeros(symbol, now) for symbol in symbols):
+        return "".join(_digit(symbol.kind, symbol.text) for symbol in symbols)
     digits = ""
-    for symbol in symbols:
-        zeros = _zeros(symbol, now)
-        digits += (zeros if digits or len(zeros) != zeros.count("0") else "") or _digit(
-            symbol.kind, symbol.text
-        )
+    for group in re.split(r"[,.;]\s", text):
+        digits = _with_hundreds(digits, symbols_of(group, now.language), now)
+    return digits
+
+
+def _with_hundreds(digits: str, group: Sequence[Symbol], now: Circumstances) -> str:
+    """Return digits and those of a group. In "two hundred twelve", and with one digit after "and" or at the
+    group's end, they are of one number; "eight hundred five five five" is 800555.
+    """
+    zeros, joined = "", False
+    for at, symbol in enumerate(group):
+        if zeros and symbol.text == "and":
+            joined = True
+            continue
+        new = _digit(symbol.kind, symbol.text)
+        if zeros and new.isdigit() and (len(new) == 2 or joined or at == len(group) - 1):
+            digits = digits[: -len(new)]
+        zeros, joined = _zeros(symbol, now), False
+        if not (digits or zeros.strip("0")):
+            zeros = ""  # "hundred" alone
+        digits += new or zeros
     return digits
 
 
@@ -206,7 +225,7 @@ def _digit(kind: str, text: str) -> str:
 
 def correct_digits(value: str, text: str, now: Circumstances) -> str | None:
     """Return a number with its end, its beginning or one group changed; a long one replaces it."""
-    new = _digits_in(symbols_of(text, now.language), now)
+    new = _digits_in(text, now)
     tokens = words_of(text)
     if len(new.lstrip("+")) > len(value) // 2 + 1:
         return new
