@@ -299,6 +299,9 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
             if failure.status not in _NO_LIST_STATUSES:
                 raise
             log.info("no list of models: %s", failure)
+        # the clients' packages validate nothing: a web page, or JSON of another form
+        except (AttributeError, TypeError, ValueError, KeyError) as error:
+            log.info("no list of models: it cannot be read: %r", error)
 
     @property
     def key_advice(self) -> str:

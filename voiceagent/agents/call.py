@@ -213,7 +213,7 @@ class AgentCall:
 
     def respond(self, guidance: str) -> None:
         """Let the model speak once neither side does. In a tool this is the response about its result, unless
-        the tool takes so long that a filler is due.
+        the tool takes so long that a filler is due, or hands over after this. A `hang_up` waits for it.
 
         Args:
             guidance: Instruction for this response ("Ask whether the guest liked the table."). It is

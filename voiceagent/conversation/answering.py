@@ -262,7 +262,8 @@ class Answering:
         if self._caller.silent and (reviewed := self._speak_review(settings)):
             return reviewed
         # not after the check for silence: a caller who keeps talking would keep the call open
-        if self._queue.hang_up_reason is not None and not (self._queue.speech or self._reports.pending):
+        speech_due = self._queue.speech or self._reports.pending or self._tools.guidance_due
+        if self._queue.hang_up_reason is not None and not speech_due:
             reason, self._queue.hang_up_reason = self._queue.hang_up_reason, None
             return [do.HangUp(reason)]
         if settings.only_transcribes:

@@ -276,7 +276,7 @@ class Conversation:
             case ev.McpListed():
                 return self._on_mcp_listed(event)
             case ev.AgentChanged():
-                return self._on_agent_changed(event)
+                return self._speak_before_hand_over(event.agent) + self._on_agent_changed(event)
             case ev.SpeechRequested() | ev.ReplyRequested():
                 return self._answering.queue_speech(event)
             case ev.TurnsClaimed():
@@ -301,6 +301,14 @@ class Conversation:
             return commands
         self.settings = changed
         return commands + self._responses.cancel_preemptive() + self._prompts.prefill_history(changed)
+
+    def _speak_before_hand_over(self, agent: str) -> list[Command]:
+        """Let the agent speak that hands over to another, if a running tool of it holds an instruction."""
+        guidance = self._tools.pop_held_guidance() if agent != self.settings.agent else ""
+        if not guidance:
+            return []
+        queued = self._answering.queue_speech(ev.ReplyRequested(guidance))
+        return queued + self._answering.start_next(self.settings)
 
     def _on_agent_changed(self, event: ev.AgentChanged) -> list[Command]:
         """Switch agent, tools or instructions. Prefill the history: every prompt begins differently now."""

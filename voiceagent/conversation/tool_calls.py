@@ -174,6 +174,19 @@ class ToolCalls:
         call.guidance = f"{call.guidance}\n{guidance}".lstrip()
         return True
 
+    @property
+    def guidance_due(self) -> bool:
+        """True if an instruction of a running or ended tool waits for its response."""
+        return bool(self._guidance) or any(call.guidance for call in self._calls.values())
+
+    def pop_held_guidance(self) -> str:
+        """Return the instructions that wait for the end of running tools and reset them, "" for none."""
+        held = [call for call in self._calls.values() if call.guidance]
+        guidance = "\n".join(call.guidance for call in held)
+        for call in held:
+            call.guidance = ""
+        return guidance
+
     def on_slow(self, call_id: str) -> str:
         """Record that a tool takes long. Return the instruction that waited for its end, "" for none."""
         call = self._calls.get(call_id)

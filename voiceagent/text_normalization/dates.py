@@ -209,7 +209,8 @@ def _read_german_year(match: re.Match[str], language: Language) -> str | None:
 
 
 _BEFORE_DECADE = re.compile(
-    r"(?:\b(?:the|in|his|her|their|my|our|your|early|mid|late|low|high|upper|lower)[ ]|-|['’$])$",
+    r"(?:\b(?:the|in|his|her|their|my|our|your|early|mid|late|low|high|upper|lower)[ ]"
+    r"(?:\d0s[ ](?:and|or|to)[ ])?|-|['’$])$",
     re.IGNORECASE,
 )
 
@@ -218,7 +219,7 @@ def _read_decade(match: re.Match[str], language: Language) -> str | None:
     if re.search(r"\d\s?m(?:in)?\s$", text_before(match, 8)):  # seconds
         return None
     year = int(match["year"])
-    if year < 100 and not (match["mark"] or _BEFORE_DECADE.search(text_before(match, 12))):
+    if year < 100 and not (match["mark"] or _BEFORE_DECADE.search(text_before(match, 18))):
         return None
     if year == 0:
         return "two thousands"

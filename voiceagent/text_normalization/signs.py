@@ -79,9 +79,14 @@ def _per(unit: str, language: Language) -> str:
     return f"{_PER[language.code]} {unit}"
 
 
-def _read_slash_of_amounts(match: re.Match[str], _: Language) -> str | None:
-    """Read a slash between two amounts with their words as a pause: "32 mpg city/41 mpg highway"."""
-    return "," if _WORDS_OF_AMOUNT.search(text_before(match, 32)) else None
+def _read_slash_of_amounts(match: re.Match[str], language: Language) -> str | None:
+    """Read a slash between two amounts with their words as a pause: "32 mpg city/41 mpg highway"; between the
+    units of a strength as "per": "250 mg/5 mL".
+    """
+    before = text_before(match, 32)
+    if language.code in _PER and _DOSE.search(before) and _VOLUME_OR_TIME.match(text_after(match, 12)):
+        return f"{_PER[language.code]} "
+    return "," if _WORDS_OF_AMOUNT.search(before) else None
 
 
 def _read_range_of_codes(match: re.Match[str], language: Language) -> str | None:
@@ -121,6 +126,8 @@ _BETWEEN = {
     "it": ("(?:tra|fra)", "e"), "nl": ("tussen", "en"), "pt": ("entre", "e"),
 }  # fmt: skip
 """The word before a range that begins with "between", and the word between its ends."""
+_DOSE = re.compile(r"\d[ ]?(?:[mµμ]g|mcg|g|IU|units?|m[lL])$")
+_VOLUME_OR_TIME = re.compile(r"[\d.,]+[ ]?(?:m?[lL]|h|hr|hours?|min)\b")
 _WORDS_OF_AMOUNT = re.compile(r"(?:^|[\s(])[$€£]?\d[\d.,:]*(?:[ -]?[^\W\d_]+)(?:[ ][^\W\d_]+){0,2}$")
 _RESULT = re.compile(r"[ ]?\d[\d.,]*[ ]?=")
 _POWER_BEFORE = re.compile(r"(?:\^\{?\d+\}?|[²³])[ ]?$")

@@ -163,8 +163,11 @@ class UpstreamConversation:
     def _on_agent_event(self, event: ev.AgentEvent) -> list[Action]:
         match event:
             case ev.AgentChanged(agent, tools, instructions, voice):
+                if agent != self.settings.agent:
+                    self._release_guidance()
+                begun = self._continue()
                 self.settings = self.settings.handed_to(agent, tools, instructions, voice)
-                return [*self._send(self._session_update())]
+                return [*begun, *self._send(self._session_update())]
             case ev.TurnsClaimed(claimed):
                 self._turns_claimed = claimed
                 return [*self._send(self._session_update())]
@@ -179,6 +182,7 @@ class UpstreamConversation:
             case ev.ToolSlow(call_id) if call_id in self._guidance:
                 self._enqueue_guided(self._guidance.pop(call_id))
             case ev.HangUpRequested(reason):
+                self._release_guidance()
                 self._queue.hang_up_after(reason)
             case ev.ToolFinished(call_id, _, output, reply):
                 self._responses.running.discard(call_id)
@@ -191,6 +195,11 @@ class UpstreamConversation:
             case _:
                 return []
         return self._continue()
+
+    def _release_guidance(self) -> None:
+        """Queue the responses whose instructions wait for running tools: no later moment can have them."""
+        for call_id in list(self._guidance):
+            self._enqueue_guided(self._guidance.pop(call_id))
 
     def _enqueue_guided(self, guidance: str) -> None:
         """Queue a response that follows this instruction."""

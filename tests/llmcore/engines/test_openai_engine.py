@@ -13,7 +13,7 @@ import pytest
 from chat_server import chunk, event, serve, usage_chunk
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall, Usage
@@ -37,6 +37,7 @@ class ScriptedServer:
         self.bodies: list[dict[str, Any]] = []
         self.models_status = 200
         self.models_after_s = 0.0
+        self.models: Response | None = None
         self.hangs = asyncio.Event()
         self.hung_up = asyncio.Event()
 
@@ -48,7 +49,7 @@ class ScriptedServer:
 
         async def models(http: HttpRequest) -> Response:
             await asyncio.sleep(self.models_after_s)
-            return JSONResponse({"object": "list", "data": []}, self.models_status)
+            return self.models or JSONResponse({"object": "list", "data": []}, self.models_status)
 
         routes = [Route("/v1/chat/completions", complete, methods=["POST"]), Route("/v1/models", models)]
         return Starlette(routes=routes)
@@ -462,6 +463,16 @@ async def test_a_server_without_a_list_of_models_will_do(
     address: str, server: ScriptedServer, status: int
 ) -> None:
     server.models_status = status
+    engine = OpenAILlm("tiny", address, api_key_env="")
+    await engine.start()
+    await engine.close()
+
+
+@pytest.mark.parametrize("models", [HTMLResponse("<html>Log in</html>"), JSONResponse([]), JSONResponse(7)])
+async def test_a_server_with_a_list_of_models_that_cannot_be_read_will_do(
+    address: str, server: ScriptedServer, models: Response
+) -> None:
+    server.models = models
     engine = OpenAILlm("tiny", address, api_key_env="")
     await engine.start()
     await engine.close()

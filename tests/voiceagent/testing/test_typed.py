@@ -610,6 +610,39 @@ async def test_a_tool_that_has_caught_a_failed_transfer_is_answered(speaks_resul
         assert call.words == ["Nobody is there."]
 
 
+async def test_what_a_tool_has_the_model_say_is_heard_before_the_tools_hang_up() -> None:
+    class Desk(Agent):
+        @tool
+        async def end(self) -> None:
+            """End the call."""
+            self.call.respond("Say goodbye.")
+            self.call.hang_up()
+
+    async with TestCall(Desk) as call:
+        call.model_will(Calls("end"), "Goodbye!")
+        await call.says("that is all")
+        assert (call.words, call.hung_up) == (["Goodbye!"], True)
+        assert call.model.requests[-1].messages[-1].content == "Say goodbye."
+
+
+async def test_what_a_tool_has_the_model_say_is_heard_before_the_agent_to_which_it_hands_over() -> None:
+    class Desk(Agent):
+        instructions = "You are the desk."
+
+        @tool
+        async def complain(self) -> None:
+            """Hand the caller over to the manager."""
+            self.call.respond("Say that you connect them.")
+            self.call.hand_over(Complaints)
+
+    async with TestCall(Desk) as call:
+        call.model_will(Calls("complain"), "I connect you.")
+        await call.says("it was cold")
+        assert call.words == ["I connect you.", "I am the boss."]
+        asked = call.model.requests[-1].messages
+        assert (asked[0].content, asked[-1].content) == ("You are the desk.", "Say that you connect them.")
+
+
 async def test_a_tool_that_hands_over_after_the_call_begins_no_agent() -> None:
     over, began = asyncio.Event(), []
 

@@ -154,6 +154,22 @@ def test_the_instruction_of_a_tool_is_for_the_response_about_its_result_unless_i
     assert "response.create" not in kinds(take(call, created(2), words(2), sound(2), done(2)))
 
 
+HAND_OVER = ev.AgentChanged("boss", (), "You are the boss.", None)
+
+
+@pytest.mark.parametrize("ends", [ev.HangUpRequested("done"), HAND_OVER])
+def test_the_instruction_of_a_tool_is_followed_before_its_hang_up_or_hand_over(ends: ev.AgentEvent) -> None:
+    call = conversation()
+    call.connected()
+    take(call, created(1), called(1, "add"), done(1))
+    call.handle(ev.GuidanceRequested("call_add", "Say goodbye."))
+    actions = call.handle(ends)
+    assert not [action for action in actions if isinstance(action, do.HangUp)]
+    wanted = sent(actions)[0]["response"]["instructions"]
+    assert wanted.endswith("Say goodbye.")
+    assert "boss" not in wanted
+
+
 @pytest.mark.parametrize("cut", [True, False])
 def test_what_waits_for_the_end_of_the_words_is_not_done_where_they_are_cut(cut: bool) -> None:
     call = conversation()

@@ -193,7 +193,8 @@ def _symbols(text: str, now: Circumstances) -> list[Symbol]:
         if not figures or apart:  # 112 is "ciento doce"
             continue
         number, used = number_at(said, number_from, now.language)
-        last = number_from > at + 1 or number_from + used == len(words)  # "four hundred five five" are groups
+        behind = text[words[number_from + used - 1].end() :]
+        last = number_from > at + 1 or not re.match(r"\s*\w", behind)  # "four hundred five five" are groups
         is_short = len(number) == 2 or (len(number) == 1 and last)
         thousands = len(figures) == 3 and said[number_from + used : number_from + used + 1] == ["hundred"]
         if is_short or (number and thousands):

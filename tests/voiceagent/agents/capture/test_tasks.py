@@ -866,6 +866,11 @@ def test_numbers_too_large_are_not_understood() -> None:
     [
         (PhoneNumber(""), "five five five, eight hundred, twenty one twelve", "5558002112", NOW),
         (PhoneNumber(""), "two one two five five five three thousand", "2125553000", NOW),
+        (PhoneNumber(""), "nine hundred and eleven, five five five, one two one two", "9115551212", NOW),
+        (PhoneNumber(""), "two hundred twelve, five five five, one thousand", "2125551000", NOW),
+        (PhoneNumber(""), "three hundred three, eight hundred five five five one", "3038005551", NOW),
+        (PhoneNumber(""), "eight hundred and one five five five two thousand", "8015552000", NOW),
+        (PhoneNumber(""), "seiscientos doce, treinta y cuatro, cinco seis, setenta", "612345670", SPANISH),
         (PhoneNumber(""), "null drei null, neunhundert, eins acht zwei, null", "0309001820", GERMAN),
         (PhoneNumber(""), "nueve uno, quinientos, veinte, treinta, uno", "9150020301", SPANISH),
         (PhoneNumber(""), "five five five, four hundred twelve, nine nine", "55541299", NOW),
