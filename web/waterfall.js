@@ -51,6 +51,7 @@ function endOfTurnWords({ probability, silence_ms: silenceMs, witnesses }) {
 
 /** The strip of turns: one button each, as tall as the turn was long. select(turn): called on a click. */
 export function drawStrip(list, turns, selected, select) {
+  const scrolled = list.scrollLeft; // which replacing the children resets
   const longest = Math.max(1, ...turns.map((turn) => Math.max(turn.totalMs, turn.budgetMs ?? 0)));
   list.replaceChildren(
     ...turns.map((turn, index) => {
@@ -74,6 +75,15 @@ export function drawStrip(list, turns, selected, select) {
       return item;
     }),
   );
+  list.scrollLeft = scrolled;
+  bringIntoView(list, list.children[turns.indexOf(selected)]);
+}
+
+/** Scroll a list sideways until the item is in view. (`scrollIntoView` would scroll the page too.) */
+function bringIntoView(list, item) {
+  if (!item) return;
+  const [frame, place] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
+  list.scrollLeft += Math.floor(Math.min(0, place.left - frame.left)) + Math.ceil(Math.max(0, place.right - frame.right));
 }
 
 function headRow(turn) {

@@ -49,6 +49,15 @@ TYPE_TWICE = """() => {
         document.getElementById("text-form").requestSubmit();
     }
 }"""
+SELECT_OF_FORTY = """async (chosen) => {
+    const { drawStrip } = await import("./waterfall.js");
+    document.getElementById("turn").hidden = false;
+    const turns = Array.from({ length: 40 }, () => ({ totalMs: 200, budgetMs: 450, overBudget: [], said: "" }));
+    const strip = document.getElementById("strip");
+    drawStrip(strip, turns, turns[chosen], () => {});
+    const [frame, turn] = [strip, strip.children[chosen]].map((one) => one.getBoundingClientRect());
+    return [turn.left - frame.left, frame.right - turn.right];
+}"""
 NIGHT = """
 from voiceagent.agents import Agent
 
@@ -130,6 +139,14 @@ def kill_the_server(config: Path) -> None:
     for process in psutil.Process().children(recursive=True):
         if str(config) in process.cmdline():
             process.kill()
+
+
+async def test_the_selected_turn_is_in_view_among_many(server: str, voice: Path) -> None:
+    async with page_at(server, voice) as page:
+        await page.goto("/")
+        for chosen in (39, 0, 20):
+            left, right = await page.evaluate(SELECT_OF_FORTY, chosen)
+            assert left >= 0 and right >= 0
 
 
 async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) -> None:
