@@ -52,11 +52,12 @@ TYPE_TWICE = """() => {
 SELECT_OF_FORTY = """async (chosen) => {
     const { drawStrip } = await import("./waterfall.js");
     document.getElementById("turn").hidden = false;
-    const turns = Array.from({ length: 40 }, () => ({ totalMs: 200, budgetMs: 450, overBudget: [], said: "" }));
+    const turn = () => ({ totalMs: 200, budgetMs: 450, overBudget: [], said: "" });
+    const turns = Array.from({ length: 40 }, turn);
     const strip = document.getElementById("strip");
     drawStrip(strip, turns, turns[chosen], () => {});
-    const [frame, turn] = [strip, strip.children[chosen]].map((one) => one.getBoundingClientRect());
-    return [turn.left - frame.left, frame.right - turn.right];
+    const [frame, item] = [strip, strip.children[chosen]].map((one) => one.getBoundingClientRect());
+    return [item.left - frame.left, frame.right - item.right];
 }"""
 NIGHT = """
 from voiceagent.agents import Agent

@@ -39,8 +39,7 @@ class ResponseQueue:
     turn needs an answer. ended_turn: the turn that ended with the event being handled; only a response that
     starts with the same event answers it. speech: requests of the agent's code in order, each with its fixed
     text, "" for text from the model. hang_up_reason: the reason with which the agent's code hangs up after
-    them; None if it does not. about_results: the pending answer is about tool results. guidance: the tools'
-    instruction for it, "" for none.
+    them; None if it does not. about_results: the pending answer is about tool results.
     """
 
     clip: ev.ClipRequested | None = None
@@ -50,7 +49,6 @@ class ResponseQueue:
     speech: deque[tuple[ev.ResponseRequested, str]] = field(default_factory=deque)
     hang_up_reason: str | None = None
     about_results: bool = False
-    guidance: str = ""
 
 
 class Answering:
@@ -276,7 +274,6 @@ class Answering:
         # not earlier: more results may come while the caller speaks, and one response reports them all
         if self._tools.pop_reply_due():
             self._queue.answer_due = self._queue.about_results = True
-            self._queue.guidance = f"{self._queue.guidance}\n{self._tools.pop_guidance()}".strip()
         if self._queue.speech:
             wanted, say = self._queue.speech.popleft()
             return self._speak(wanted, say, settings)
@@ -309,9 +306,9 @@ class Answering:
     def _start_answer(self, turn: CallerTurn | None, settings: CallSettings) -> list[Command]:
         requested, self._queue.client_request = self._queue.client_request, None
         results, self._queue.about_results = self._queue.about_results, False
-        wanted = requested or self._reports.add_to(self._own_request(results, settings, self._queue.guidance))
+        wanted = requested or self._reports.add_to(self._own_request(results, settings))
         if requested is None and self._queue.answer_due:
-            self._queue.guidance = ""
+            self._tools.guidance = ""
         if requested is None and self._queue.answer_due and self._preemptive_fits(turn, wanted, settings):
             self._queue.answer_due = False
             self._results_attempts = 0
@@ -334,13 +331,13 @@ class Answering:
             self._reports.on_started(self._responses.active.response_id)
         return started
 
-    def _own_request(self, results: bool, settings: CallSettings, guidance: str) -> ev.ResponseRequested:
+    def _own_request(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:
         """Return the request for a response that no client and no agent's code requested: an answer to the
-        caller, or, with `results`, about tool results. guidance: the tools' instruction for it.
+        caller, or, with `results`, about tool results. It follows the instruction of tools that have ended.
         """
         # the forced call was made: forcing it again would loop
         forced = results and settings.tool_choice not in ("auto", "none")
-        return ev.ResponseRequested(tool_choice="auto" if forced else None, guidance=guidance)
+        return ev.ResponseRequested(tool_choice="auto" if forced else None, guidance=self._tools.guidance)
 
     def _preemptive_fits(
         self, turn: CallerTurn | None, wanted: ev.ResponseRequested, settings: CallSettings
@@ -380,7 +377,7 @@ class Answering:
         if self._policy.now.tools_as_logged or not planned.message.spoken:
             return []
         self._results_attempts += 1
-        response = self._own_request(True, settings, self._tools.guidance)
+        response = self._own_request(True, settings)
         return self._start(response, settings, preemptive=True, planned=planned)
 
     def _start(

@@ -99,7 +99,8 @@ class ToolCalls:
         self._round_id = ""
         self._rounds = 0
         self._reply_due = False
-        self._guidance = ""
+        self.guidance = ""
+        """Instruction of ended tools for the response about their results, "" for none."""
         self._refused: list[tuple[CallRecord, str]] = []
 
     @property
@@ -112,21 +113,11 @@ class ToolCalls:
         """True if the model must report results and no awaited call is missing."""
         return self._reply_due and not self.awaited
 
-    @property
-    def guidance(self) -> str:
-        """Instruction of ended tools for the response about their results, "" for none."""
-        return self._guidance
-
     def pop_reply_due(self) -> bool:
         """Return `reply_due` and reset it."""
         due = self.reply_due
         self._reply_due = self._reply_due and not due
         return due
-
-    def pop_guidance(self) -> str:
-        """Return `guidance` and reset it."""
-        guidance, self._guidance = self._guidance, ""
-        return guidance
 
     def rounds_are_spent(self, response_id: str = "") -> bool:
         """Return True if the answer has used all its rounds of tool calls, so that this response, or the next
@@ -177,7 +168,7 @@ class ToolCalls:
     @property
     def guidance_due(self) -> bool:
         """True if an instruction of a running or ended tool waits for its response."""
-        return bool(self._guidance) or any(call.guidance for call in self._calls.values())
+        return bool(self.guidance) or any(call.guidance for call in self._calls.values())
 
     def pop_held_guidance(self) -> str:
         """Return the instructions that wait for the end of running tools and reset them, "" for none."""
@@ -305,7 +296,7 @@ class ToolCalls:
             if call.phase is Phase.RUNNING:
                 call.phase = Phase.OVERTAKEN
             call.shown_pending = call.shown_pending or by_model
-        self._reply_due = self._reply_due and (not by_model or bool(self._guidance))
+        self._reply_due = self._reply_due and (not by_model or bool(self.guidance))
 
     def detach(self) -> list[Command]:
         """Detach the running calls as another response starts: it reports the results so far, later ones come
@@ -316,7 +307,7 @@ class ToolCalls:
             commands += self._cancel(call)
             if call.phase in (Phase.RUNNING, Phase.OVERTAKEN):
                 call.phase = Phase.DETACHED
-        self._reply_due = bool(self._guidance)
+        self._reply_due = bool(self.guidance)
         return commands
 
     def on_finished(self, event: ev.ToolFinished) -> list[Command]:
@@ -329,7 +320,7 @@ class ToolCalls:
         mcp = call.record.mcp is not None
         if event.outcome != "cancelled" and not mcp:  # the client requests responses about MCP results
             self._reply_due = self._reply_due or event.reply or bool(call.guidance)
-            self._guidance = f"{self._guidance}\n{call.guidance}".strip()
+            self.guidance = f"{self.guidance}\n{call.guidance}".strip()
         # an unreported one, such as a hand-over, stays at its call
         unreported = call.phase is Phase.OVERTAKEN and not (
             event.reply or call.guidance or call.shown_pending

@@ -55,8 +55,9 @@ class TurnPolicy:
     False in logs of builds that started it after the end only.
     backchannel_after_s: length of a pause from which the agent may say a backchannel; 0 in logs of builds
     that said it as soon as the pause had been judged. idle_items: the silence of an idle caller becomes an
-    item; False in logs of builds where it did not. answers_over_buffer: audio that a client has not committed
-    is no speech of the caller, and nothing waits for it; False in logs of builds in which it was.
+    item; False in logs of builds where it did not. answers_over_buffer: of audio that a client has not
+    committed, only words hold the agent's own speech back, and nothing a client's request; False in logs of
+    builds in which all of it did.
     languages: rules of each language of a call that serves several, the configured one first; () for one
     language.
     """

@@ -772,6 +772,20 @@ def test_a_tools_instruction_has_a_response_though_its_result_needs_none() -> No
     assert told(begun)[-2:] == ["table 4", "Ask for a rating."]
 
 
+def test_a_hang_up_waits_for_the_instruction_of_an_ended_tool_behind_other_words() -> None:
+    call = world()
+    response_id = call.response_id()
+    calls(call, "book", words="One moment please.")
+    call.feed(GUIDE)
+    call.feed(ev.SpeechRequested("Your table is booked."))
+    call.feed(ev.HangUpRequested("over"))
+    finish(call, "book")
+    call.play_out(response_id)
+    (begun,) = of(do.StartResponse, call.play_out(call.make("Your table is booked.")))
+    assert told(begun)[-1] == "Ask for a rating."
+    assert of(do.HangUp, call.play_out(call.make("How was it?")))
+
+
 def test_tools_side_by_side_have_one_response_with_the_instructions_of_all() -> None:
     call = world()
     answered(call, "book", "look")

@@ -12,7 +12,7 @@ from typing import ClassVar
 from audio.recognizers import Spelling
 from voiceagent.agents.capture.corrections import correct_text, spell_out
 from voiceagent.agents.capture.letter_remarks import correct_remarked, correct_sign, signs_said, with_remarks
-from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repair, without_asides
+from voiceagent.agents.capture.self_repairs import repaired_text, split_at_no, without_asides
 from voiceagent.agents.capture.spelled_names import SIMILAR, spelled_words
 from voiceagent.agents.capture.symbols import symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
@@ -22,6 +22,8 @@ _SIMILAR_WORD = 0.5
 """Minimum similarity of a word that is said alone and the word of a name that it corrects."""
 _FEW_LETTERS = 2
 """Letters that are a remark on a name rather than a part of it, at most: "with two L's"."""
+_PAUSES = (r"[,.;]\s*", r"[,.;]\s+")
+"""Patterns around a mere "no" within a name: pauses, as "No" is a name too."""
 MAX_WORDS = 5
 """Maximum words of a name: more are a sentence."""
 _LABELS = {
@@ -63,7 +65,7 @@ class Name(Task[str]):
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse words and letters: letters replace the word that they spell."""
         said, remark = signs_said(without_openings(text, now.language))
-        before, after = _split_at_no(without_asides(said, now.language), now)
+        before, after = split_at_no(without_asides(said, now.language), now.language, _PAUSES)
         name = _spelled_name(after, now)
         if before:
             name = repaired_text(_spelled_name(before, now), name)
@@ -96,16 +98,6 @@ class Name(Task[str]):
             return _capitalized(_with_words(value.lower().split(), words)) if words else None
         changed = correct_text(value.lower(), plain, now)
         return None if changed is None else _capitalized(changed)
-
-
-def _split_at_no(text: str, now: Circumstances) -> tuple[str, str]:
-    """Return the text before a self-correction and the one after it; between pauses, a mere "no" is one."""
-    before, rest = split_at_repair(text, now.language)
-    if before:
-        return before, rest
-    refusals = "|".join(phrase[0] for phrase in now.words.no if len(phrase) == 1)
-    *said, again = re.split(rf"[,.;]\s*(?:{refusals})[,.;]\s+(?=\w)", rest, flags=re.I)
-    return " ".join(said), again
 
 
 def _spelled_name(text: str, now: Circumstances) -> str:

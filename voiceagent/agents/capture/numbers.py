@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from voiceagent.agents.capture.corrections import correct_text
-from voiceagent.agents.capture.self_repairs import repaired_digits, split_at_repair
+from voiceagent.agents.capture.self_repairs import repaired_digits, split_at_no
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.conversation.words import words_of
 from voiceagent.text_normalization.spoken_digits import hundreds, number_at
 
+_SPACES = (r"[\s,.;]+", r"[\s,.;]+")
+"""Patterns around a mere "no" within a number, where it is a word of its own."""
 _TELEPHONE_DIGITS = range(7, 16)
 """Digits of a telephone number: at most 15 (ITU-T E.164, 6.1); fewer than seven are an extension."""
 _WHOLE_DIGITS = 10
@@ -141,7 +143,7 @@ def _without_one_too_many(number: str) -> str | None:
 
 def said_digits(text: str, draft: str, now: Circumstances) -> str:
     """Return the digits of a turn, with "+" at the beginning of a number; "" if most words are others."""
-    before, after = _split_at_no(without_openings(text, now.language), now)
+    before, after = split_at_no(without_openings(text, now.language), now.language, _SPACES)
     symbols = _symbols(f"{before} {after}" if before else after, now)
     digits = _digits_in(symbols, now)
     if before:
@@ -152,16 +154,6 @@ def said_digits(text: str, draft: str, now: Circumstances) -> str:
         return ""
     plus = not draft and bool(symbols) and symbols[0].text == "+"
     return f"+{digits}" if plus and digits else digits
-
-
-def _split_at_no(text: str, now: Circumstances) -> tuple[str, str]:
-    """Return the text before a self-correction and the one after it; between digits, a mere "no" is one."""
-    before, after = split_at_repair(text, now.language)
-    if before:
-        return before, after
-    refusals = "|".join(phrase[0] for phrase in now.words.no if len(phrase) == 1)
-    *said, again = re.split(rf"[\s,.;]+(?:{refusals})[\s,.;]+(?=\w)", text, flags=re.I)
-    return " ".join(said), again
 
 
 def _repaired_draft(text: str, draft: str, digits: str, now: Circumstances) -> str | None:

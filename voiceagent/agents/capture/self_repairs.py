@@ -42,6 +42,18 @@ def split_at_repair(text: str, language: str) -> tuple[str, str]:
     return (before, after.lstrip(" ,.;")) if re.search(r"\w", before) else ("", text)
 
 
+def split_at_no(text: str, language: str, between: tuple[str, str]) -> tuple[str, str]:
+    """Return the text before a self-correction and the one after it, as `split_at_repair`; a mere "no" is one
+    too. between: patterns of what must stand before and behind that "no".
+    """
+    before, after = split_at_repair(text, language)
+    if before:
+        return before, after
+    refusals = "|".join(phrase[0] for phrase in capture_language(language).no if len(phrase) == 1)
+    *said, again = re.split(rf"{between[0]}(?:{refusals}){between[1]}(?=\w)", after, flags=re.I)
+    return " ".join(said), again
+
+
 def parse_meant(text: str, language: str, parse: Callable[[str], T | None]) -> T | None:
     """Return what `parse` finds in the part of a text that the caller meant: behind "no", else before it; not
     behind "not". None if it finds nothing.
