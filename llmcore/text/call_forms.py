@@ -37,7 +37,7 @@ _BEFORE_JSON = (
         *("with ", "json", "code", "arguments:", "args:", "parameters:", "params:"),
         *("input:", "action input:", "tool input:"),
     ),
-    ("<|message|>",),
+    ("<|message|>", "<|content_invoke_tool_json|>"),
 )
 """Texts between the name and its JSON: each at most once, in this order."""
 _JSON_ARGUMENTS = re.compile(r"""\{{1,2}\s*(?:["'}]|\w+\s*:\s*["']|(?P<key>\w+)\s*:\s*[^\s"'])""")

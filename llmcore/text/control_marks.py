@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-Kind = Literal["thought", "call", "header", "dropped", "unopened"]
-"""Region that a mark opens: a thought, a call, a header of the harmony format, or text that is left out.
+Kind = Literal["thought", "call", "header", "dropped", "unopened", "words"]
+"""Region that a mark opens: a thought, a call, a header of the harmony format, text that is left out, or
+words in which no other region begins.
 
 "unopened": the end of a thought without a beginning in the text.
 """
@@ -46,6 +47,8 @@ def _end_pattern(marks: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, marks)) if marks else r"(?!)", re.IGNORECASE | re.ASCII)
 
 
+_HY_SUFFIXES = (":opensource", ":6124c78e")
+"""Suffixes of the names of marks in Hy 3 and 4 (Hunyuan), by checkpoint."""
 _THOUGHTS = {
     "<think>": "</think>",  # DeepSeek R1, Qwen 3, MiniMax, Nemotron, Phi 4 and most others
     "<thinking>": "</thinking>",
@@ -74,6 +77,11 @@ _THOUGHTS = {
     "◁think▷": "◁/think▷",  # Kimi
     "<|channel>": "<channel|>",  # Gemma 4
     "<|open|>think<|sep|>": "<|close|>think<|sep|>",  # Kimi K3
+    "<mm:think>": "</mm:think>",  # MiniMax M3
+    "<ifm|think>": "</ifm|think>",  # K2 Horizon, by effort
+    "<ifm|think_fast>": "</ifm|think_fast>",
+    "<ifm|think_faster>": "</ifm|think_faster>",
+    **{f"<think{suffix}>": f"</think{suffix}>" for suffix in _HY_SUFFIXES},
 }
 LINE_STARTS = frozenset(("<plan>", "<planning>", "<internal>"))
 """Marks that are words within a line."""
@@ -96,6 +104,8 @@ def may_be_word(mark: str, before: str, ends_sentence: bool) -> bool:
 
 
 _CLAUDE = "antml:"
+MINIMAX = "]<]minimax[>["
+"""Text that MiniMax M3 writes before each mark."""
 _CALLS = {
     "<tool_call>": "</tool_call>",  # Hermes, Qwen, GLM, Nemotron
     "<tool_calls>": "</tool_calls>",  # Jamba, Hunyuan
@@ -131,7 +141,19 @@ _CALLS = {
     "<|tool_call_begin|>": "<|tool_call_end|>",  # Kimi K2
     "<｜tool▁call▁begin｜>": "<｜tool▁call▁end｜>",  # DeepSeek V3
     "<｜dsml｜function_calls>": "</｜dsml｜function_calls>",  # DeepSeek V3.2
+    "<｜dsml｜tool_calls>": "</｜dsml｜tool_calls>",  # DeepSeek V4, which also misspells it
+    "<｜dsml｜toolcalls>": "</｜dsml｜tool_calls>",
+    "<｜dsml｜tool>": "</｜dsml｜tool_calls>",
+    "<｜dsml｜ calls>": "</｜dsml｜ calls>",  # DeepSeek V4.1
+    "<｜gcml｜tool_calls>": "</｜gcml｜tool_calls>",  # GigaChat 3.5
     "<longcat_tool_call>": "</longcat_tool_call>",
+    "<iquest_tool_call>": "</iquest_tool_call>",
+    "<dots_function_call>": "</dots_function_call>",
+    "<ifm|tool_call>": "</ifm|tool_call>",  # K2 Horizon
+    **{f"<tool_call{suffix}>": f"</tool_call{suffix}>" for suffix in _HY_SUFFIXES},
+    f"{MINIMAX}<tool_call>": f"{MINIMAX}</tool_call>",
+    "<|tool_call:begin|>": "<|tool_call:end|>",  # Solar Open
+    "<|content_invoke_tool_json|>": "<|end_message|>",  # Inkling
     "<steptml:invoke name=": "</steptml:invoke>",  # Step 3
     "<｜tool_call_begin｜>": "<｜tool_call_end｜>",
     "<atem:function_calls>": "</atem:function_calls>",  # Muse
@@ -158,12 +180,17 @@ _WRAPPERS = (
     *("<end_of_turn>", "<start_of_turn>model", "<turn|>", "</s>", "<s>", "[/inst]"),
     *("<eos>", "<bos>", "<pad>"),  # Gemma
     *("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"),  # Kimi K3
+    *("<ifm|tool_calls>", "</ifm|tool_calls>"),
+    *(f"<{end}tool_calls{suffix}>" for end in ("", "/") for suffix in _HY_SUFFIXES),
+    "<|begin|>assistant",  # Solar Open
+    "to=user<|message|>",  # Muse: behind its prompt
     ">>>all\n",  # Functionary 3
 )
 """Marks that are removed, but not the text between them."""
-_HARMONY_ENDS = ("<|end|>", "<|return|>", "<|call|>")
+_HARMONY_ENDS = ("<|end|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>")
 _HARMONY_NEXT = ("<|start|>", "<|channel|>")
 HARMONY_MESSAGE = "<|message|>"
+_INKLING_CONTENTS = ("<|content_thinking|>", "<|content_invoke_tool_json|>", "<|end_message|>")
 
 REGIONS: dict[str, Region] = {
     **{mark: Region("thought", (closing,), opening=mark) for mark, closing in _THOUGHTS.items()},
@@ -173,6 +200,10 @@ REGIONS: dict[str, Region] = {
     **{mark: Region("dropped", (closing,)) for mark, closing in _DROPPED.items()},
     **{mark: Region("dropped") for mark in _WRAPPERS},
     **{mark: Region("header", (HARMONY_MESSAGE,), _HARMONY_ENDS, opening=mark) for mark in _HARMONY_NEXT},
+    "<|think|>": Region("thought", ("<|/think|>", "<|end|>")),  # the second end is Solar Open's
+    "to=self<|message|>": Region("thought", _HARMONY_ENDS, _HARMONY_NEXT),  # Muse: behind its prompt
+    "<|content_thinking|>": Region("thought", ("<|end_message|>",)),  # Inkling
+    "<|message_model|>": Region("dropped", ("<|content_text|>",), _INKLING_CONTENTS),  # with a tool's name
 }
 """Regions by their opening mark, in lower case."""
 STARTED_IN_THOUGHT = Region("thought", tuple(_THOUGHTS.values()))
@@ -180,22 +211,26 @@ STARTED_IN_THOUGHT = Region("thought", tuple(_THOUGHTS.values()))
 HARMONY_THOUGHT = Region("thought", _HARMONY_ENDS, _HARMONY_NEXT)
 HARMONY_CALL = Region("call", _HARMONY_ENDS, _HARMONY_NEXT)
 
-TRIGGERS = re.compile(r"[<\[{`◁\n]")
+TRIGGERS = re.compile(r"[<\[\]{`◁\n]")
 """Characters that may begin a mark, or a call without one; a line's end, as a call may follow it."""
 MARK = re.compile("|".join(map(re.escape, REGIONS)), re.IGNORECASE | re.ASCII)
 SPECIAL_TOKEN = re.compile(r"<[|｜][\w▁ /:.-]{1,40}[|｜]>")
 """Special tokens in the text of a reply; they are never spoken."""
 SPECIAL_TOKEN_BEGINS = re.compile(r"<(?:[|｜][\w▁ /:.-]{0,40}[|｜]?)?\Z")
 LONGEST_HEADER = 200
-BARE_HARMONY: dict[str, Region | None] = {
-    "analysis": Region("thought", ("assistantfinal",), ("assistantcommentary to=",)),
-    "final": None,
+_BARE_WORDS = Region("words", (), ("assistantcommentary", "assistantanalysis", "assistantfinal"))
+BARE_HARMONY: dict[str, Region] = {
+    "analysis": Region("thought", ("assistantfinal",), ("assistantcommentary",)),
+    "final": _BARE_WORDS,
+    "commentary": _BARE_WORDS,
     "commentary to=": HARMONY_CALL,
 }
 """Regions by the header that opens them where a server has removed harmony's marks ("analysisWe greet.
-assistantfinalHello."). None: words.
+assistantfinalHello.").
 """
-BARE_HEADER = re.compile(r"(?:assistant)?(?P<header>(?:analysis|final)(?=[A-Z])|commentary to=(?=\w))")
+BARE_HEADER = re.compile(
+    r"(?:assistant)?(?P<header>(?:analysis|final|commentary)(?=[A-Z])|commentary to=(?=\w))"
+)
 BARE_PREFIXES = frozenset(
     f"{before}{header}"[:length]
     for before in ("", "assistant")
@@ -210,7 +245,12 @@ PREFIXES = frozenset(mark[:length] for mark in REGIONS for length in range(1, le
 
 def read_harmony_header(header: str) -> tuple[Region | None, str]:
     """Return the region after a header (None for words), and the name of the called tool ("" for none)."""
-    if recipient := _RECIPIENT.search(header):
+    recipient = _RECIPIENT.search(header)
+    if recipient and recipient[1] == "user":  # Muse
+        return None, ""
+    if recipient and recipient[1] == "self":
+        return HARMONY_THOUGHT, ""
+    if recipient:
         return HARMONY_CALL, recipient[1]
     channel = header.rpartition("<|channel|>")[2]
     return (HARMONY_THOUGHT if channel.strip().lower().startswith("analysis") else None), ""

@@ -124,6 +124,8 @@ class ControlText:
             self._finish_words(pending, cut)
         elif pending and region.region.kind == "thought":
             self._out.add(Part(thought=pending))
+        elif pending and region.region.kind == "words":
+            self._add_words(pending)
         elif region.region.kind == "call" and not region.has_call:
             try:
                 self._add_calls(self._calls.between_marks(pending))
@@ -204,9 +206,8 @@ class ControlText:
     def _read_first_word(self, start: str) -> bool:
         """Parse the header, mark or name that begins a call or thought. Return True for one, or a prefix."""
         if header := BARE_HEADER.match(start):
-            into = BARE_HARMONY[header["header"]]
-            self._region, self._pending = OpenRegion(into) if into else None, start[header.end() :]
-            self._has_begun = True
+            self._region = OpenRegion(BARE_HARMONY[header["header"]])
+            self._has_begun, self._pending = True, start[header.end() :]
             return True
         if mark := MARK.match(start):
             self._open_region(mark[0], start[mark.end() :])
@@ -305,6 +306,8 @@ class ControlText:
             self._add_calls(self._calls.between_marks(step.text))
         elif step.text and region.region.kind == "thought":
             self._out.add(Part(thought=step.text))
+        elif step.text and region.region.kind == "words":
+            self._add_words(step.text)
         self._pending = step.rest
         if step.closed:
             self._close_region(step.rest)

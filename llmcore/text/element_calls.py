@@ -1,4 +1,7 @@
-"""Tool calls written with elements and marks of XML: Qwen 3 Coder, MiniMax, Claude, Nova, GLM, Kimi K3."""
+"""Tool calls written with elements and marks of XML: Qwen 3 Coder, MiniMax, Claude, Nova, GLM, Kimi K3.
+
+Many model families write the elements of Claude or GLM with a prefix or suffix of their own: it is removed.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,28 @@ import json
 import re
 from typing import Any
 
-_PREFIX = "(?:｜DSML｜|antml:|atem:|steptml:|__)?"
+from llmcore.text.control_marks import MINIMAX
+
+_OWN_NAMES = re.compile(
+    r"<(?P<end>/?)(?:[｜|]\w+[｜|]\ ?|ifm\||antml:|atem:|steptml:|longcat_|iquest_|__)?"
+    r"(?P<name>tool_calls?|tool_sep|function|invoke|param(?:eter)?|arg_(?:key|type|value))(?::\w+)?(?=[\s>=])"
+)
 _XML_CALL = re.compile(
-    rf"<{_PREFIX}(?:function=|function\s+name=|invoke\s+name=|tool\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?\s*>"
-    rf"(?P<body>.*?)(?=</{_PREFIX}(?:function|invoke)>|<{_PREFIX}(?:function|invoke)\b|\Z)",
+    r"<(?:function=|function\s+name=|invoke\s+name=|tool\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?\s*>"
+    r"(?P<body>.*?)(?=</(?:function|invoke)>|<(?:function|invoke)\b|\Z)",
     re.DOTALL,
 )
 _XML_PARAMETER = re.compile(
-    rf"<{_PREFIX}param(?:eter)?(?:=|\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?(?P<more>[^>]*)>"
-    rf"(?P<value>.*?)(?=</{_PREFIX}param(?:eter)?>|<{_PREFIX}param(?:eter)?\b|\Z)",
+    r"<param(?:eter)?(?:=|\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?(?P<more>[^>]*)>"
+    r"(?P<value>.*?)(?=</param(?:eter)?>|<param(?:eter)?\b|\Z)",
     re.DOTALL,
 )
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*?)\]\]>\s*", re.DOTALL)
 _GLM_CALL = re.compile(r"(?:<tool_call>)?\s*(?P<name>[\w.\-]+)\s*(?:<tool_sep>\s*)?(?=<arg_key>)")
 _GLM_PARAMETER = re.compile(
-    r"<arg_key>(?P<name>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)(?=</arg_value>|\Z)", re.DOTALL
+    r"<arg_key>(?P<name>.*?)</arg_key>\s*(?:<arg_type>\w*</arg_type>\s*)?"
+    r"<arg_value>(?P<value>.*?)(?=</arg_value>|\Z)",
+    re.DOTALL,
 )
 _KIMI_CALL = re.compile(
     r'<\|open\|>call\s+tool="(?P<name>[^"]+)".*?<\|sep\|>(?P<body>.*?)<\|close\|>call', re.DOTALL
@@ -37,6 +47,13 @@ _ELEMENT = re.compile(
 _ATTRIBUTE = re.compile(r"""([\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
+def with_common_names(text: str) -> str:
+    """Return the text with the names that most model families have for elements. JSON stays as it is."""
+    if text.startswith(("{", "[")):
+        return text
+    return _OWN_NAMES.sub(r"<\g<end>\g<name>", text.replace(MINIMAX, ""))
+
+
 def xml_calls(text: str) -> list[tuple[str, str]]:
     """Return the calls (name, JSON of the arguments) in marks with a name and parameters; none for others."""
     return [
@@ -47,10 +64,21 @@ def xml_calls(text: str) -> list[tuple[str, str]]:
 
 
 def _xml_parameters(body: str) -> dict[str, Any]:
-    return {
+    given = {
         found["name"]: found["value"] if 'string="true"' in found["more"] else scalar(found["value"])
         for found in _XML_PARAMETER.finditer(body)
     }
+    return given or {found["name"]: _nested(found["body"] or "") for found in _ELEMENT.finditer(body)}
+
+
+def _nested(text: str) -> Any:
+    """Return the value of a parameter that is an element itself (MiniMax M3), whose lists have items."""
+    found = list(_ELEMENT.finditer(text))
+    if not found:
+        return scalar(text)
+    if all(each["name"] == "item" for each in found):
+        return [_nested(each["body"] or "") for each in found]
+    return {each["name"]: _nested(each["body"] or "") for each in found}
 
 
 def glm_calls(text: str) -> list[tuple[str, str]]:

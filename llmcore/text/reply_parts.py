@@ -23,6 +23,9 @@ class Part:
     calls: tuple[ToolCall, ...] = ()
 
 
+_SENTENCE_ENDS = ".!?"
+
+
 class SpokenParts:
     """Parsed parts of a reply. doubtful: hold back words at first, as in `ControlText`."""
 
@@ -33,7 +36,9 @@ class SpokenParts:
         self._before_blanks = ""  # last character before the blanks at the end of the words
         self._blank = False  # blank text was seen since the region ended
         self.after_region = False
-        """True after a region until the next words: blank text there becomes at most one space."""
+        """True after a region until the next words: blank text there becomes at most one space, as does
+        nothing between two sentences.
+        """
         self.held_words: list[str] | None = [] if doubtful else None
         """Words held back as a possible thought; None if there is no doubt."""
 
@@ -49,7 +54,8 @@ class SpokenParts:
             if not words:
                 return False
             self.after_region = False
-            text = f" {words}" if self._blank and self.last and not self.last.isspace() else words
+            apart = self._blank or (self.last in _SENTENCE_ENDS and words[0].isupper())
+            text = f" {words}" if apart and self.last and not self.last.isspace() else words
         if text and self.held_words is None:
             self._parts.append(Part(text))
         elif text and self.held_words is not None:

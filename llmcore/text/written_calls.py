@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from llmcore.text.control_marks import SPECIAL_TOKEN
-from llmcore.text.element_calls import elements, glm_calls, kimi_calls, xml_calls
+from llmcore.text.element_calls import elements, glm_calls, kimi_calls, with_common_names, xml_calls
 from llmcore.text.python_calls import JSON_WORDS, loose_calls, python_calls
 from llmcore.text.tool_calls import MalformedToolCall
 
@@ -38,10 +38,10 @@ LIST_KEYS = ("tool_calls", "tool_uses", "tool_call", "function_call")
 """Keys of a list of calls, or of the only call."""
 
 _NAMED_JSON = re.compile(
-    r"""\s*(?:call:|action:\s*|functions?[.=:]|<?(?:__)?function=|function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*["']?
+    r"""\s*(?:\w*<\|tool_call:name\|>|call:|action:\s*|functions?[.=:]|<?(?:__)?function=|function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*["']?
     (?P<name>[\w.\-]+)["']?(?::\d+)?\s*
     (?:\[CALL_ID\][\w-]*\s*)?
-    (?:(?:\[ARGS\]|>|\)|<[|｜]tool[▁_]sep[|｜]>|<[|｜]tool_call_argument_begin[|｜]>)\s*)*
+    (?:(?:\[ARGS\]|>|\)|<\|tool_call:args\|>|<\|content_invoke_tool_json\|>|<[|｜]tool[▁_]sep[|｜]>|<[|｜]tool_call_argument_begin[|｜]>)\s*)*
     (?:[:,]|[-=]>)?\s*(?:with\s+|code\s*|(?:arguments|args|parameters|params|(?:action\ |tool\ )?input):\s*)?
     (?:(?:```)?(?:json)?\s*)?(?:<\|message\|>\s*)?(?=\{)""",
     re.VERBOSE | re.IGNORECASE,
@@ -59,7 +59,7 @@ def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
 
     names: tool names; such a name alone is a call without arguments.
     """
-    text = text.strip()
+    text = with_common_names(text.strip())
     for written in dict.fromkeys((text, SPECIAL_TOKEN.sub("", text).strip())):
         if written in names:
             return [(written, "{}")]
@@ -210,9 +210,10 @@ def _named_json_calls(text: str) -> list[WrittenCall]:
     calls: list[WrittenCall] = []
     while found := _NAMED_JSON.match(text):
         end, whole = value_end(text, found.end())
-        calls.append(
-            (found["name"], _json_text(load(text[found.end() : end] if whole else text[found.end() :])))
-        )
+        value = load(text[found.end() : end] if whole else text[found.end() :])
+        # Inkling writes the name once more, in a whole call
+        again = calls_of(value) if isinstance(value, dict) and value.get("name") == found["name"] else []
+        calls += again or [(found["name"], _json_text(value))]
         text = text[end:].lstrip(" \n\t;,`") if whole else ""
     return calls
 

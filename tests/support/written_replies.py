@@ -39,6 +39,15 @@ THOUGHTS = {
     "inner_thoughts": "<inner_thoughts>Hm.</inner_thoughts>Your table is booked.",
     "Claude 3": "<antThinking>Hm.</antThinking>Your table is booked.",
     "in square brackets": "[THINKING]Hm.[/THINKING]Your table is booked.",
+    "K2 Horizon": "<ifm|think>Hm.</ifm|think>Your table is booked.",
+    "K2 Horizon, less effort": "<ifm|think_faster>Hm.</ifm|think_faster>Your table is booked.",
+    "MiniMax M3": "<mm:think>Hm.</mm:think>Your table is booked.",
+    "Hy 3": "<think:opensource>Hm.</think:opensource>Your table is booked.",
+    "Inkling": "<|content_thinking|>Hm.<|end_message|><|message_model|><|content_text|>Your table is booked.<|end_message|>",
+    "Solar Open": "<|think|>Hm.<|end|><|begin|>assistant<|content|>Your table is booked.<|end|>",
+    "Muse": "<|start|>assistant to=self<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Your table is booked.<|eot|>",
+    "Muse, whose prompt has the first header's start": " to=self<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Your table "
+    "is booked.<|eot|>",
 }
 CALLS = {
     "Hermes": f"<tool_call>\n{JSON_CALL}\n</tool_call>",
@@ -177,6 +186,36 @@ CALLS = {
     "Apertus": '<|tools_prefix|>[{"weather": {"city": "Rome"}}]<|tools_suffix|>',
     "MiniCPM 5": '<function name="weather"><param name="city">Rome</param></function>',
     "MiniCPM 5, CDATA": '<function name="weather"><param name="city"><![CDATA[Rome]]></param></function>',
+    "LongCat, elements": "<longcat_tool_call>weather\n<longcat_arg_key>city</longcat_arg_key>\n"
+    "<longcat_arg_value>Rome</longcat_arg_value>\n</longcat_tool_call>",
+    "DeepSeek V4": '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="weather">\n<｜DSML｜parameter name="city" '
+    'string="true">Rome</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+    "DeepSeek V4, misspelt": '<｜DSML｜toolcalls>\n<｜DSML｜invoke name="weather">\n<｜DSML｜parameter name="city" '
+    'string="true">Rome</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+    "DeepSeek V4.1": '<｜DSML｜ calls>\n<｜DSML｜ invoke name="weather">\n<｜DSML｜ parameter name="city" '
+    'string="true">Rome</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls>',
+    "GigaChat 3.5": '<｜GCML｜tool_calls>\n<｜GCML｜invoke name="weather">\n<｜GCML｜parameter name="city" '
+    'string="true">Rome</｜GCML｜parameter>\n</｜GCML｜invoke>\n</｜GCML｜tool_calls>',
+    "K2 Horizon": f"<ifm|tool_calls><ifm|tool_call>{JSON_CALL}</ifm|tool_call></ifm|tool_calls>",
+    "K2 Horizon, elements": "<ifm|tool_calls>\n<ifm|tool_call>weather\n<ifm|arg_key>city</ifm|arg_key>"
+    "<ifm|arg_value>Rome</ifm|arg_value></ifm|tool_call>\n</ifm|tool_calls>",
+    "K2 Horizon, types": "<ifm|tool_call>weather\n<ifm|arg_key>city</ifm|arg_key><ifm|arg_type>string</ifm|arg_type>"
+    "<ifm|arg_value>Rome</ifm|arg_value></ifm|tool_call>",
+    "MiniMax M3": ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="weather">\n]<]minimax[>[<city>Rome]<]minimax[>[</city>\n'
+    "]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+    "dots": '<dots_function_call>\n<invoke name="weather">\n<parameter name="city">Rome</parameter>\n</invoke>\n'
+    "</dots_function_call>",
+    "IQuest": "<iquest_tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n</iquest_tool_call>",
+    "Hy 3": "<tool_calls:opensource>\n<tool_call:opensource>weather<tool_sep:opensource>\n<arg_key:opensource>city"
+    "</arg_key:opensource>\n<arg_value:opensource>Rome</arg_value:opensource>\n</tool_call:opensource>\n</tool_calls:opensource>",
+    "Inkling": '<|message_model|>weather<|content_invoke_tool_json|>{"name": "weather", "args": {"city": "Rome"}}<|end_message|>'
+    "<|content_model_end_sampling|>",
+    "Inkling, whose prompt has the message's start": 'weather<|content_invoke_tool_json|>{"name": "weather", "args": '
+    '{"city": "Rome"}}<|end_message|>',
+    "Solar Open": '<|tool_calls|><|tool_call:begin|>0a1b<|tool_call:name|>weather<|tool_call:args|>{"city": "Rome"}'
+    "<|tool_call:end|><|calls|>",
+    "Muse, its header": '<|start|>assistant to=weather<|message|><atem:function_calls>\n<atem:invoke name="weather">\n'
+    '<atem:parameter name="city">Rome</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eom|>',
     "LongCat": f"<longcat_tool_call>{JSON_CALL}</longcat_tool_call>",
     "Functionary 3.2": '>>>weather\n{"city": "Rome"}',
     "FireFunction 2": f" functools[{JSON_CALL}]",

@@ -269,7 +269,7 @@ async def test_a_model_that_was_seen_to_leave_thoughts_open_has_them_held_back(
     server.answers = [plain, unopened, unopened, plain, unopened]
     texts = [said(await read(llm)) for _ in range(5)]
     # the first one passes: it begins unlike an English thought, and the model had no such reply before
-    assert texts == ["Hello.", f"Zwei Personen.{BOOKED}", BOOKED, "Hello.", BOOKED]
+    assert texts == ["Hello.", f"Zwei Personen. {BOOKED}", BOOKED, "Hello.", BOOKED]
 
 
 async def test_words_that_begin_as_thoughts_do_are_held_back_in_doubt(

@@ -82,6 +82,22 @@ def test_thoughts_and_roles_are_never_said(text: str) -> None:
     assert read(list(text))[:2] == (words, calls), "in pieces of one character"
 
 
+def test_words_before_a_call_are_said_where_a_server_removed_the_marks_of_harmony() -> None:
+    call = 'assistantcommentary to=functions.weather json{"city": "Rome"}'
+    text = f"analysisHm.assistantcommentaryOne moment.{call}"
+    assert read([text]) == read(list(text)) == ("One moment.", ROME, "Hm.")
+    text = "commentaryOne moment.assistantanalysisHm.assistantfinalYour table is booked."
+    assert read([text]) == read(list(text)) == ("One moment. Your table is booked.", [], "Hm.")
+
+
+def test_a_list_that_minimax_m3_writes_with_elements_is_a_list() -> None:
+    guests = "<item><name>Ann</name></item><item><name>Bo</name></item>"
+    call = f"<tool_call><invoke name='book'><guests>{guests}</guests></invoke></tool_call>"
+    assert read([call.replace("<", "]<]minimax[>[<")])[1] == [
+        ("book", {"guests": [{"name": "Ann"}, {"name": "Bo"}]})
+    ]
+
+
 @pytest.mark.parametrize("form", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("said", ["", "Let me look.\n"])
 def test_a_call_in_any_form_is_a_call_and_never_said(form: str, said: str) -> None:
@@ -350,7 +366,7 @@ def test_however_a_reply_is_cut_the_same_words_and_calls_come_out(
     assert outcome(list(text)) == whole
 
 
-@given(st.text(st.characters(exclude_characters="<[{`◁", exclude_categories=("Cs",))), st.data())
+@given(st.text(st.characters(exclude_characters="<[]{`◁", exclude_categories=("Cs",))), st.data())
 def test_plain_text_passes_at_once(text: str, data: st.DataObject) -> None:
     control = ControlText(())
     for piece in cut(text, data):
