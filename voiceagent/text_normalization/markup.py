@@ -51,6 +51,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[\w.,;:!?%)\]\"”])(?<!\b[^\W\d]){_CITED}", _nothing),
     rule(rf"(?<=[\w%)][ ]){_CITED}(?=[.,;:!?\[]|[ ]?$)", _citation, "en"),
     rule(r"【\d{1,3}(?::\d{1,3})?†[^】]{0,60}】", _nothing),
+    rule(r"\[\^[\w-]{1,30}\]:?", _nothing),  # footnotes
+    rule(r":contentReference\[oaicite:\d{1,3}\](?:\{index=\d{1,3}\})?", _nothing),  # citations of ChatGPT
     rule(r"```[\w+-]*", _nothing),
     rule(r"`+ | \*\*+ | __+ | ~~+ | \|+", _nothing),
     rule(r"!?\[(?=[^\]]{0,200}\][(\[])", _nothing),

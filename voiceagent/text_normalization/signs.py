@@ -214,6 +214,12 @@ RULES: tuple[Rule, ...] = (
     rule(r"-(?=[,.;:!?)]|$|[ ][a-z])", _read_grade, "en"),
     rule(r"(?<=\d):(?=\d)", _read_colon),
     rule(r"(?<![^ ]):(?=[0-5]\d\b)", lambda match, _: ""),
+    rule(
+        r"(?:(?<=[nN]oon)|(?<=[mM]idnight))[-–—](?=\d|noon\b|midnight\b)"
+        r"|(?<=[apAP][mM])[-–—](?=(?:noon|midnight)\b)",
+        lambda _, language: language.signs.get("–"),
+        "en",
+    ),
     rule(r"(?<=[IVX])[-–—](?=[IVX]{1,5}\b)", lambda _, language: language.signs.get("–")),
     *(rule(r"/(?=(?P<second>[^\W\d_]+)(?![\w@-]|\.\w))", _read_alternatives, code) for code in _ALTERNATIVES),
     rule(r"[ ]?/[ ]?(?P<unit>mo|yr|hr|wk|min|sec)\.(?=[ ][a-z\d+&(–—-]|[,;:])", _read_slash, "en"),
