@@ -13,11 +13,13 @@ import numpy as np
 import psutil
 import pytest
 import pytest_asyncio
+from called_page import page_at, talk
 from openai_types import proved
 from recordings import recorded
 from rtc_caller import RATE_HZ, rtc_calling
 from served import calls_at, lent, served
 
+from audio.wav import write_wav
 from voiceagent.bench.speech import voice_end_s
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +27,31 @@ FIXED = ROOT / "tests/bench/fixed.toml"
 SILENCE = np.zeros(RATE_HZ * 3 // 2, np.int16)
 LEAK_BYTES = 40_000
 """A call that leaves so much behind leaks: a connection keeps buffers of many times that."""
+KEEP_CONNECTION = """
+window.keys = "";
+const Connection = window.RTCPeerConnection;
+window.RTCPeerConnection = class extends Connection {
+    createDataChannel(...how) {
+        const channel = super.createDataChannel(...how);
+        channel.addEventListener("message", (message) => {
+            const event = JSON.parse(message.data);
+            if (event.type === "input_audio_buffer.dtmf_event_received") window.keys += event.event;
+        });
+        window.connection = this;
+        return channel;
+    }
+};
+"""
+PRESS = """async (keys) => {
+    const until = async (met) => {
+        while (!met()) await new Promise((done) => setTimeout(done, 50));
+    };
+    await until(() => window.connection?.connectionState === "connected");
+    const [sender] = window.connection.getSenders().filter(({ track }) => track?.kind === "audio");
+    sender.dtmf.insertDTMF(keys);
+    await until(() => window.keys.length >= keys.length);
+    return window.keys;
+}"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -210,3 +237,11 @@ async def test_a_hundred_calls_leave_no_thread_no_descriptor_and_no_memory_behin
     assert descriptors[-1] <= descriptors[0] + 2
     # The allocator grows by leaps until it has settled; what leaks grows in every round.
     assert min(after - before for before, after in pairwise(memory)) < 25 * LEAK_BYTES
+
+
+async def test_keys_that_a_browser_sends_are_received(fixed: str, tmp_path: Path) -> None:
+    quiet = tmp_path / "quiet.wav"
+    write_wav(quiet, SILENCE, RATE_HZ)
+    async with page_at(fixed, quiet, KEEP_CONNECTION) as page:
+        await talk(page)
+        assert await page.evaluate(PRESS, "12#5A*0") == "12#5A*0"
