@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import track
 
 from llmcore.engine import Llm, LlmError
-from voiceagent.calls.log.outline import OutlinedTurn, totals
+from voiceagent.calls.replaying.outline import OutlinedTurn, totals
 from voiceagent.cli.fork import Futures, fork_log, shared_services
 from voiceagent.cli.replay import find_log, logs_in
 from voiceagent.config.tables import Config

@@ -21,7 +21,7 @@ from voiceagent.transports.telephony.outbound.campaign_endpoint import (
     stop_campaign,
 )
 from voiceagent.transports.telephony.outbound.campaigns import Campaigns
-from voiceagent.transports.telephony.outbound.carrier import Delivery, InvalidReport, NotGenuine
+from voiceagent.transports.telephony.outbound.carriers.carrier import Delivery, InvalidReport, NotGenuine
 from voiceagent.transports.telephony.outbound.dialer import Dialer, DialOrder
 from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
 from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall

@@ -21,7 +21,7 @@ from voiceagent.transports.telephony import plivo as plivo_line
 from voiceagent.transports.telephony import telnyx as telnyx_line
 from voiceagent.transports.telephony import twilio as twilio_line
 from voiceagent.transports.telephony import vonage as vonage_line
-from voiceagent.transports.telephony.outbound.carrier import Dial
+from voiceagent.transports.telephony.outbound.carriers.carrier import Dial
 from voiceagent.transports.telephony.outbound.carriers.plivo import PlivoCarrier
 from voiceagent.transports.telephony.outbound.carriers.telnyx import TelnyxCarrier
 from voiceagent.transports.telephony.outbound.carriers.twilio import EVENTS, TwilioCarrier
