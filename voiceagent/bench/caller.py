@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
+from typing import Protocol
 
 import numpy as np
 
@@ -43,6 +44,41 @@ class Saying:
     frames: tuple[bytes, ...]
     voice_from_s: float
     voice_to_s: float
+
+
+class Talker(Protocol):
+    """A caller as its connection sees it. See `Caller` for the members."""
+
+    @property
+    def sent(self) -> int:
+        """Number of frames sent."""
+
+    @property
+    def played_out_s(self) -> float:
+        """Time at which all audio received from the agent has been played."""
+
+    @property
+    def waits(self) -> bool:
+        """True if the agent's next audio must be decoded."""
+
+    @property
+    def due_s(self) -> float:
+        """Time at which the next frame is due."""
+
+    def frame(self, now_s: float) -> bytes:
+        """Return the next 20 ms."""
+
+    def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
+        """Receive `seconds` of the agent's audio."""
+
+    def cleared(self, now_s: float) -> None:
+        """Drop unplayed audio: the agent was interrupted."""
+
+    def speech_stopped(self, at_s: float) -> None:
+        """Handle the server's detection of the end of speech."""
+
+    def understood(self, text: str) -> None:
+        """Handle the server's transcript of a turn."""
 
 
 class _AgentVoice:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Protocol
 
-from voiceagent.bench.caller import FRAME_S, Caller
+from voiceagent.bench.caller import FRAME_S, Caller, Talker
 from voiceagent.validation.errors import CommandFailed
 
 SLOTS = 10
@@ -28,7 +28,7 @@ class ServerBusy(CommandFailed):
 class Connection(Protocol):
     """The transport of a simulated caller. caller: set once they may speak. failure: why it broke off."""
 
-    caller: Caller | None
+    caller: Talker | None
     failure: str
 
     def speak(self, now_s: float) -> None:

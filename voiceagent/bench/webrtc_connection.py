@@ -14,7 +14,7 @@ import httpx2
 from aiortc import RTCBundlePolicy, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 
 from audio.opus import OpusDecoder
-from voiceagent.bench.caller import Caller
+from voiceagent.bench.caller import Talker
 from voiceagent.bench.crowd import ServerBusy
 from voiceagent.bench.wires import Cleared, Refused, SpeechStopped, Understood, WebRtcWire
 from voiceagent.transports.limits import USUAL_LIMITS, Allowance
@@ -68,7 +68,7 @@ class WebRtcConnection:
 
     def __init__(self, wire: WebRtcWire, clock: Callable[[], float], line: Line) -> None:
         self._line = line
-        self.caller: Caller | None = None
+        self.caller: Talker | None = None
         self.failure = ""
         self._wire = wire
         self._clock = clock

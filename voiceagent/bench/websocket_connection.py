@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
-from voiceagent.bench.caller import Caller
+from voiceagent.bench.caller import Talker
 from voiceagent.bench.crowd import ServerBusy
 from voiceagent.bench.wires import (
     CLOSE,
@@ -43,7 +43,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._opening = b""
         self._transport: asyncio.Transport | None = None
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.caller: Caller | None = None
+        self.caller: Talker | None = None
         self.failure = ""
         self.hung_up = False
         self._marks: deque[tuple[float, bytes]] = deque()  # when each is reached, and its answer

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from voiceagent.bench import crowd as crowds
-from voiceagent.bench.caller import Caller, Saying
+from voiceagent.bench.caller import Caller, Saying, Talker
 from voiceagent.bench.crowd import Crowd, ServerBusy
 from voiceagent.bench.tally import Tally
 
@@ -16,7 +16,7 @@ from voiceagent.bench.tally import Tally
 class Silent:
     """A connection that sends nothing."""
 
-    caller: Caller | None = None
+    caller: Talker | None = None
     failure = ""
 
     def speak(self, now_s: float) -> None: ...
