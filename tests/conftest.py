@@ -50,6 +50,17 @@ def installed_vllm() -> None:
     pytest.importorskip("vllm.v1.engine.async_llm", reason=reason, exc_type=ImportError)
 
 
+@pytest.fixture(scope="module")
+def livekit_runtime() -> Iterator[None]:
+    """End livekit's runtime while Python lives: its threads call back, and abort a process that is
+    finalizing.
+    """
+    yield
+    from livekit.rtc._ffi_client import FfiClient  # noqa: PLC0415  an optional extra
+
+    FfiClient.instance._dispose()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Keep what collection makes, some million objects, out of garbage collections: a tenth of its time."""

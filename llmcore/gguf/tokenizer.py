@@ -17,7 +17,7 @@ from llmcore.engine import SetupError
 from llmcore.gguf.file import GgufFile
 
 _CONTROL, _USER_DEFINED = 3, 4
-"""Values of `tokenizer.ggml.token_type`: special tokens, and others that stand beside the vocabulary."""
+"""Values of `tokenizer.ggml.token_type`: special tokens, and others outside the vocabulary."""
 
 _WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{digits}"

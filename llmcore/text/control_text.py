@@ -272,7 +272,7 @@ class ControlText:
         return bool(self._pending)
 
     def _is_word(self, mark: str, behind: str) -> bool | None:
-        """Return True if a mark is a word, None if that depends on more text behind it."""
+        """Return True if a mark is a word, None if that depends on the text after it."""
         in_doubt = self.held_words is not None and mark.startswith("</")  # it may end a thought
         if in_doubt or not may_be_word(mark, self._out.last, self._out.ends_sentence):
             return False

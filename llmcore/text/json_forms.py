@@ -49,7 +49,7 @@ def json_form(text: str, known: Known) -> Verdict | Found:
 
 
 def _is_data(value: Any, known: Known) -> bool:
-    """Return True if no field beside the name is a call's: `{"name": "order", "price": 4}`."""
+    """Return True if no field except the name is a call's: `{"name": "order", "price": 4}`."""
     if isinstance(value, list):
         return all(_is_data(item, known) for item in value)
     if not isinstance(value, dict):
@@ -65,7 +65,7 @@ def _is_data(value: Any, known: Known) -> bool:
 
 
 def _has_its_arguments(value: Any, name: str, known: Known) -> bool:
-    """Return True if all fields beside the name are parameters: `{"name": "weather", "city": "Rome"}`."""
+    """Return True if all fields except the name are parameters: `{"name": "weather", "city": "Rome"}`."""
     if not isinstance(value, dict) or name not in known.parameters:
         return False
     return all(key in (*NAME_KEYS, *OTHER_KEYS) or known.takes(name, key) for key in value)

@@ -8,17 +8,7 @@ import pytest
 from audio.echo import FRAME_SAMPLES, SAMPLE_RATE_HZ, EchoCanceller
 
 pytest.importorskip("livekit.rtc", reason="livekit is not installed (extra: echo)")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def livekit_runtime():
-    """End livekit's runtime while Python lives: its threads call back, and abort a process that is
-    finalizing.
-    """
-    yield
-    from livekit.rtc._ffi_client import FfiClient  # noqa: PLC0415  an optional extra
-
-    FfiClient.instance._dispose()
+pytestmark = pytest.mark.usefixtures("livekit_runtime")
 
 
 ECHO_DELAY = 1_120  # samples, 70 ms

@@ -24,8 +24,8 @@ from rtc_caller import RtcCaller, rtc_calling
 from served import served
 
 from voiceagent.calls.log.event_log import read_log
-from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.replaying.replay import replay
+from voiceagent.calls.summary import summarise
 from voiceagent.cli.remote_call import remote_call
 from voiceagent.transports.local_call import Exchange
 from voiceagent.upstream.replaying import replay_handler

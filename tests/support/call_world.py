@@ -190,6 +190,11 @@ class CallWorld:
         commands = self.pause(item_id, words, at_s + 1)
         return commands + self.feed(ev.TurnEnded(at_s + 1))
 
+    def next_prompt(self) -> list[tuple[str, str]]:
+        """Return the prompt of the answer to another turn of the caller, as roles and texts."""
+        (start,) = of(do.StartResponse, self.say("and how much is it", 20.0))
+        return [(message.role, message.content) for message in start.request.messages]
+
     def response_id(self) -> str:
         """Return the id of the response being made or played; a preemptive one only if there is no other."""
         (response_id,) = self.live() - self.preemptive or self.live()

@@ -34,6 +34,17 @@ class Deaf:
         yield Speech(np.zeros(240, np.int16))
 
 
+class Mouth(Deaf):
+    """Synthesizer that records its texts."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        self.texts.append(text)
+        yield Speech(np.zeros(240, np.int16))
+
+
 async def ask(session: Session, client: FakeClient, number: int, words: str) -> None:
     """One typed question, and its answer to the end."""
     session.handle(ev.ItemCreated(MessageItem(f"q{number}", "user", words)))

@@ -24,7 +24,7 @@ from voiceagent.agents.tool_threads import in_a_thread
 from voiceagent.agents.tools import ToolMethod, WrongArguments
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
 from voiceagent.conversation.events import HookFailed, TurnsClaimed
-from voiceagent.mcp.policies.results import cut
+from voiceagent.mcp.results import cut
 from voiceagent.session.agent import (
     GREETING_SILENCE_S,
     AgentSession,

@@ -8,7 +8,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from llmcore.engine import Llm, Message, Request
-from voiceagent.bench.gate.load import Answered
 from voiceagent.bench.material import LabelledQuestion
 from voiceagent.text_normalization.languages import find_language
 from voiceagent.text_normalization.numbers import in_words
@@ -21,6 +20,14 @@ _AFTER_HUNDRED = re.compile(r"\b(hundred|thousand) and\b")
 _ENGLISH = find_language("en")
 _INSTRUCTIONS = "You check what a voice agent said to a caller. Answer with one word: yes or no."
 _VERDICT_TOKENS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question of the set with its answer."""
+
+    labelled: LabelledQuestion
+    said: str
 
 
 def spoken(text: str) -> str:

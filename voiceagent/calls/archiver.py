@@ -21,11 +21,11 @@ from voiceagent.calls.files import lock_existing
 from voiceagent.calls.kept_call import LOG_NAME, Losses, compress
 from voiceagent.calls.log.entries import Header
 from voiceagent.calls.log.event_log import LogError
-from voiceagent.calls.log.summary import CallSummary, summarise
 from voiceagent.calls.places import PlaceError, move_away, read_log_at, remove_at, size_at
 from voiceagent.calls.retention import ClockStepDetector, Retention, expired
 from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore, StoreError
+from voiceagent.calls.summary import CallSummary, summarise
 
 RETRY_S = (1.0, 30.0)
 """First and longest wait after database or storage failed."""

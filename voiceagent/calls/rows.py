@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from voiceagent.calls import tables
-from voiceagent.calls.log.summary import CallSummary, Stage, Turn
+from voiceagent.calls.summary import CallSummary, Stage, Turn
 
 
 @dataclass(frozen=True, slots=True)

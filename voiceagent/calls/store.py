@@ -15,7 +15,6 @@ from alembic.util import CommandError
 
 from voiceagent.calls import tables
 from voiceagent.calls.log.entries import Fact
-from voiceagent.calls.log.summary import CallSummary, Stage, ToolUse, Turn
 from voiceagent.calls.rows import (
     NOTHING_YET,
     CallFilter,
@@ -30,6 +29,7 @@ from voiceagent.calls.rows import (
     tool_values,
     turn_values,
 )
+from voiceagent.calls.summary import CallSummary, Stage, ToolUse, Turn
 from voiceagent.conversation.latency import STAGES
 
 MIGRATIONS = Path(__file__).with_name("migrations")

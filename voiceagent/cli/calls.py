@@ -24,10 +24,10 @@ from voiceagent.calls.export import export
 from voiceagent.calls.files import lock_existing
 from voiceagent.calls.kept_call import LOG_NAME
 from voiceagent.calls.log.event_log import LogError
-from voiceagent.calls.log.summary import ToolUse, Turn
 from voiceagent.calls.places import PlaceError, names_at, read_at, recording_of
 from voiceagent.calls.rows import CallFilter, CallRow
 from voiceagent.calls.store import CallStore, StoreError, sqlite_url
+from voiceagent.calls.summary import ToolUse, Turn
 from voiceagent.config.tables import Config
 from voiceagent.inspector.reading import document
 from voiceagent.telemetry.log import printable

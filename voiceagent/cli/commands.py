@@ -86,7 +86,7 @@ def add_talk(talk: argparse.ArgumentParser) -> None:
 
 
 def _idempotency_key(text: str) -> str:
-    """Check a key for `--once`. An empty one, as of a variable that is not set, would call anew each time."""
+    """Check a key for `--once`. An empty one (a variable that is not set) would call again each time."""
     if not re.fullmatch(r"[!-~]{1,255}", text):
         raise argparse.ArgumentTypeError(f"{text!r}; allowed: 1 to 255 visible ASCII characters")
     return text

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import track
 
 from llmcore.engine import Llm, LlmError
-from voiceagent.calls.log.outline import OutlinedTurn, totals
+from voiceagent.calls.replaying.outline import OutlinedTurn, totals
 from voiceagent.cli.fork import Futures, fork_log, shared_services
 from voiceagent.cli.replay import find_log, logs_in
 from voiceagent.config.tables import Config
@@ -26,9 +26,9 @@ from voiceagent.evals.folder import SETTINGS
 from voiceagent.evals.judge import ask
 from voiceagent.evals.record import CallRecord, Said, ToolUse
 from voiceagent.evals.scenario import EvalFile
-from voiceagent.evals.sound_call import arguments_of
 from voiceagent.scores.statistics import Indices, Interval, bootstrap
 from voiceagent.telemetry.terminal_table import print_table
+from voiceagent.testing.call import arguments_of
 from voiceagent.validation.errors import CommandFailed
 
 

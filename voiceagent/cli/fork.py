@@ -18,10 +18,10 @@ from voiceagent.agents.load import default_agent
 from voiceagent.calls.call_speech import caller_audio
 from voiceagent.calls.live_engines import RunningEngines, SharedServices
 from voiceagent.calls.log.event_log import CallLog, LoggedRecord
-from voiceagent.calls.log.outline import OutlinedTurn, Totals, outline, totals
 from voiceagent.calls.replaying.answers import Counts
 from voiceagent.calls.replaying.fork import fork
 from voiceagent.calls.replaying.forked import Change, logged_steps, settings_in
+from voiceagent.calls.replaying.outline import OutlinedTurn, Totals, outline, totals
 from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.cli.calls import terminal_text
 from voiceagent.cli.replay import find_log, find_recording

@@ -37,7 +37,7 @@ class LiveOutput(CallListener):
         self._heard = ""
 
     def on_caller(self, words: str, final: bool) -> None:
-        """Print more of the caller's words. A final transcript that differs is printed anew."""
+        """Print more of the caller's words. A final transcript that differs is printed again."""
         if not final:
             self._heard += words
             self._print("caller", words)

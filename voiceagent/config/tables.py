@@ -197,7 +197,7 @@ class Config(LlmTables):
         return (self.agent.language, *self.languages)
 
     def further_languages(self, stage: Stage) -> tuple[str, ...]:
-        """Return the languages, beside `agent.language`, that the engine of a stage must have.
+        """Return the languages, except `agent.language`, that the engine of a stage must have.
 
         None for an LLM: it is told the language of the answer.
         """

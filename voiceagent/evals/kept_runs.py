@@ -22,11 +22,11 @@ from voiceagent.calls.files import OpusRecording
 from voiceagent.calls.kept_call import CallFiles, KeptCall, Losses, call_folder
 from voiceagent.calls.log.entries import Header
 from voiceagent.calls.log.event_log import LogError
-from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.places import PlaceError, read_log_at, size_at
 from voiceagent.calls.retention import Retention, expired
 from voiceagent.calls.rows import CallFilter, CallRow, Cursor
 from voiceagent.calls.store import CallStore, StoreError, sqlite_url
+from voiceagent.calls.summary import summarise
 from voiceagent.calls.writer import VERSIONS
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.publishing import Subscriptions

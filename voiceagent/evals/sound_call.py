@@ -6,11 +6,9 @@ It runs in virtual time (`VirtualTimeLoop`): nothing waits but for the engines' 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
 
 import numpy as np
 
@@ -29,6 +27,7 @@ from voiceagent.session.agent import Line
 from voiceagent.session.publishing import NO_SUBSCRIPTIONS, Subscriptions
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
+from voiceagent.testing.call import arguments_of
 from voiceagent.transports.local_call import FORMAT, FRAME_S
 
 SETTLE_S = 0.5
@@ -316,12 +315,3 @@ def tools_of(items: Sequence[Item]) -> tuple[ToolUse, ...]:
     return tuple(
         ToolUse(one.name, arguments_of(one.arguments), outputs.get(one.call_id, "")) for one in calls
     )
-
-
-def arguments_of(text: str) -> dict[str, Any]:
-    """Return a tool call's arguments from JSON; all text as "arguments" if it is no object."""
-    try:
-        given = json.loads(text or "{}")
-    except ValueError:
-        given = None
-    return given if isinstance(given, dict) else {"arguments": text}

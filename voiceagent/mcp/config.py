@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from voiceagent.conversation.mcp import McpError
-from voiceagent.mcp.policies.reach import Reach
+from voiceagent.mcp.reach import Reach
 from voiceagent.validation.section import Duration, Section
 
 

@@ -29,7 +29,7 @@ from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import TOO_SLOW, McpConfig, McpFailed, Target
 from voiceagent.mcp.http import SESSION_LOST, UNREACHABLE, http_client
-from voiceagent.mcp.policies.results import TooMuch, as_text, check_listed, cut
+from voiceagent.mcp.results import TooMuch, as_text, check_listed, cut
 from voiceagent.telemetry.log import Personal
 
 log = structlog.get_logger()

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 import httpx2
 from pydantic_core import from_json, to_json
 
-from voiceagent.mcp.policies.reach import NotAllowed, Reach, check_addresses
+from voiceagent.mcp.reach import NotAllowed, Reach, check_addresses
 
 SESSION = "mcp-session-id"
 UNREACHABLE = -32_090

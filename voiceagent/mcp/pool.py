@@ -24,8 +24,8 @@ from voiceagent.conversation.mcp import (
     offered_tools,
 )
 from voiceagent.mcp.config import McpConfig, McpFailed, McpServerConfig, Target
-from voiceagent.mcp.policies.reach import NotAllowed, Reach
-from voiceagent.mcp.policies.results import TooMuch, check_size, with_arguments, without_arguments
+from voiceagent.mcp.reach import NotAllowed, Reach
+from voiceagent.mcp.results import TooMuch, check_size, with_arguments, without_arguments
 from voiceagent.mcp.shared_connections import Connect, SharedConnections
 from voiceagent.validation.errors import ConfigError, config_error
 from voiceagent.validation.references import import_object

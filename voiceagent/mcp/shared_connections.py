@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import TOO_SLOW, McpConfig, McpFailed, Target
-from voiceagent.mcp.policies.results import TooMuch
+from voiceagent.mcp.results import TooMuch
 
 Answer = TypeVar("Answer")
 REFRESH_INTERVAL_S = 5.0

@@ -278,7 +278,7 @@ class TestCall:
         items = self._call.session.items
         answers = {item.call_id: item.output for item in items if isinstance(item, ToolOutputItem)}
         calls = [item.call for item in items if isinstance(item, ToolCallItem)]
-        return [(call.name, _given(call.arguments), answers.get(call.call_id, "")) for call in calls]
+        return [(call.name, arguments_of(call.arguments), answers.get(call.call_id, "")) for call in calls]
 
     @property
     def hung_up(self) -> bool:
@@ -331,7 +331,8 @@ class TestCall:
             await self._running.hooks_over()
 
 
-def _given(arguments: str) -> dict[str, Any]:
+def arguments_of(arguments: str) -> dict[str, Any]:
+    """Return a tool call's arguments from JSON; all text as "arguments" if it is no object."""
     try:
         given = json.loads(arguments or "{}")
     except ValueError:

@@ -49,7 +49,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class Roman:
-    """Words beside Roman numerals.
+    """Words next to Roman numerals.
 
     rulers: names before an ordinal, as in "Henry VIII". counted: words before a number, in lower case, as in
     "chapter IV". ordered: words after an ordinal, as in "XIX century".

@@ -14,7 +14,7 @@ _SECONDS_FOLLOW = re.compile(r"\s?\d{1,2}\s?s(?:ec)?\b")
 _CLEAR_SYMBOLS = frozenset(["mph", "kWh", "kHz", "MHz", "GHz", "Mbps", "Gbps", "mmHg"])
 """Symbols of units that are no words and no names."""
 _MAX_INCHES = 11
-"""The most inches beside feet; 3'45" are minutes and seconds."""
+"""The most inches after feet; 3'45" are minutes and seconds."""
 _MEASURES = re.compile(r"x\d|[ ](?:x|by|long|wide|tall|deep|high|thick|across)\b")
 """Words after a length."""
 _NO_NOUNS = word_set(

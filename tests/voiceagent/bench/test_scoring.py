@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 from scripted_llm import ScriptedLlm
 
-from voiceagent.bench.gate.load import Answered
 from voiceagent.bench.material import ChatMessage, LabelledQuestion
-from voiceagent.bench.scoring import check_judge, judge, says, spoken, verdicts
+from voiceagent.bench.scoring import Answered, check_judge, judge, says, spoken, verdicts
 from voiceagent.validation.errors import CommandFailed
 
 

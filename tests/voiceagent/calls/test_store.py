@@ -18,10 +18,10 @@ from alembic.runtime.migration import MigrationContext
 from postgres_server import postgres_server
 
 from voiceagent.calls.log.entries import Fact
-from voiceagent.calls.log.summary import CallSummary, Stage, ToolUse, Turn
 from voiceagent.calls.retention import ClockStepDetector, Retention, expired
 from voiceagent.calls.rows import CallFilter, CallRow, Cursor
 from voiceagent.calls.store import CallStore, StoreError, sqlite_url
+from voiceagent.calls.summary import CallSummary, Stage, ToolUse, Turn
 from voiceagent.calls.tables import metadata
 
 TURN = Turn(

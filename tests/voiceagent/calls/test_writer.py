@@ -21,8 +21,8 @@ from voiceagent.calls.files import open_locked
 from voiceagent.calls.kept_call import MAX_FACT, MAX_WAITING, KeptCall, Losses, compress
 from voiceagent.calls.log.entries import Fact
 from voiceagent.calls.log.event_log import CallLog, read_log
-from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.replaying.replay import replay
+from voiceagent.calls.summary import summarise
 from voiceagent.calls.writer import MAX_OVER, CallWriter
 from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev

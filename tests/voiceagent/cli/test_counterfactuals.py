@@ -12,8 +12,8 @@ from fixed_config import write_config
 from kept_folder import keep_one
 
 from llmcore.engine import Delta, LlmError, Request
-from voiceagent.calls.log.outline import OutlinedTool, OutlinedTurn
 from voiceagent.calls.replaying.answers import Counts
+from voiceagent.calls.replaying.outline import OutlinedTool, OutlinedTurn
 from voiceagent.cli import counterfactuals
 from voiceagent.cli.counterfactuals import compare_calls, differences
 from voiceagent.cli.fork import Futures

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from clock import Clock
 from redis_server import RedisServer, redis_server
 
 pytest.importorskip("redis", reason="Redis' client is not installed: pip install -e '.[cluster]'")
@@ -26,13 +27,6 @@ ONE = GatewayReport("one", "https://one", "ready", True, 10, 100, 100, 1.0, 80.0
 
 class Context(NamedTuple):
     target_num_replicas: int
-
-
-class Clock:
-    now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture

@@ -7,16 +7,9 @@ from __future__ import annotations
 
 from call_world import CallWorld, fragment, of, speech
 
-from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem
-
-
-def next_prompt(call: CallWorld) -> list[tuple[str, str]]:
-    """Return the prompt of the answer to another turn of the caller."""
-    (start,) = of(do.StartResponse, call.say("and how much is it", 20.0))
-    return [(message.role, message.content) for message in start.request.messages]
 
 
 def assistant_text(call: CallWorld) -> str:
@@ -34,7 +27,7 @@ def test_prompts_leave_out_the_apology_that_the_history_and_clients_have() -> No
     call.play_out(response_id)
     assert assistant_text(call) == "Sorry."
     assert [told.text for told in of(notify.NotifyResponseText, call.commands)] == ["Sorry."]
-    assert next_prompt(call) == [("user", "is there parking and how much is it")]
+    assert call.next_prompt() == [("user", "is there parking and how much is it")]
 
 
 def test_prompts_have_the_words_before_the_apology() -> None:
@@ -47,4 +40,4 @@ def test_prompts_have_the_words_before_the_apology() -> None:
     call.feed(ev.ResponseFailed(response_id, "llm", "slow"))
     call.play_out(response_id)
     assert assistant_text(call) == "Yes, there is. Sorry."
-    assert next_prompt(call)[1] == ("assistant", "Yes, there is.")
+    assert call.next_prompt()[1] == ("assistant", "Yes, there is.")

@@ -32,12 +32,6 @@ def filled(call: CallWorld) -> str:
     return response_id
 
 
-def next_prompt(call: CallWorld) -> list[tuple[str, str]]:
-    """Return the prompt of the answer to another turn of the caller."""
-    (start,) = of(do.StartResponse, call.say("and how much is it", 20.0))
-    return [(message.role, message.content) for message in start.request.messages]
-
-
 def test_prompts_leave_out_the_filler_that_the_history_has() -> None:
     call = CallWorld()
     call.say("is there parking")
@@ -46,7 +40,7 @@ def test_prompts_leave_out_the_filler_that_the_history_has() -> None:
     (item,) = [one for one in call.conversation.history.items if getattr(one, "role", "") == "assistant"]
     assert isinstance(item, MessageItem)
     assert item.text == "One moment. Yes, there is."
-    assert next_prompt(call)[:2] == [("user", "is there parking"), ("assistant", "Yes, there is.")]
+    assert call.next_prompt()[:2] == [("user", "is there parking"), ("assistant", "Yes, there is.")]
 
 
 def test_clients_receive_the_filler_as_text_of_the_response() -> None:

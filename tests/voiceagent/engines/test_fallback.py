@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
+from clock import Clock
 from scripted_llm import ScriptedLlm
 from sounds import chunks, recognized
 from speaking import spoken
@@ -90,16 +91,6 @@ class Voice(SynthesizerEngine):
             yield Speech(np.full(samples, self.rate_hz // 100, np.int16), (word,))
 
 
-class Clock:
-    """Set by the test."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 def breaker() -> CircuitBreaker:
     return CircuitBreaker(2, Backoff(1.0, 8.0), lambda: 1.0)
 
@@ -108,7 +99,7 @@ def two_ears(
     first: Ears, clock: Clock | None = None, count: Callable[[str], None] = lambda _: None
 ) -> tuple[FallbackRecognizer, Ears]:
     second = Ears("second")
-    both = FallbackRecognizer("recognizer", first, second, breaker(), 0.05, clock or Clock(), count)
+    both = FallbackRecognizer("recognizer", first, second, breaker(), 0.05, clock or Clock(0.0), count)
     return both, second
 
 
@@ -116,7 +107,7 @@ async def two_voices(
     first: Voice, clock: Clock | None = None, count: Callable[[str], None] = lambda _: None
 ) -> tuple[FallbackSynthesizer, Voice]:
     second = Voice(8_000)
-    both = FallbackSynthesizer("synthesizer", first, second, breaker(), 0.05, clock or Clock(), count)
+    both = FallbackSynthesizer("synthesizer", first, second, breaker(), 0.05, clock or Clock(0.0), count)
     await both.start()
     return both, second
 
@@ -186,7 +177,7 @@ async def test_an_utterance_that_nobody_wants_is_no_failure() -> None:
 
 
 async def test_a_first_that_keeps_failing_is_left_alone_and_tried_again() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     first = Ears("first", fails_after=0)
     both, _ = two_ears(first, clock)
     for _ in range(4):
@@ -224,7 +215,7 @@ async def test_half_a_text_is_not_said_again() -> None:
 
 
 async def test_a_voice_that_keeps_failing_is_left_alone_and_tried_again() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     first = Voice(16_000, fails_after=0)
     both, second = await two_voices(first, clock)
     for _ in range(3):

@@ -18,8 +18,8 @@ from structlog.testing import capture_logs
 
 from voiceagent.mcp.config import McpConfig, McpFailed, Target
 from voiceagent.mcp.connection import Connection
-from voiceagent.mcp.policies.reach import Reach
-from voiceagent.mcp.policies.results import MAX_LISTED, TooMuch
+from voiceagent.mcp.reach import Reach
+from voiceagent.mcp.results import MAX_LISTED, TooMuch
 
 CONFIG = McpConfig().model_copy(update={"connect_s": 20.0, "max_response_bytes": 200_000})
 STDIO = Target(command=sys.executable, args=(mcp_servers.__file__, "stdio"))

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-
-import numpy as np
 import pytest
 from call_services import call_services
 from call_settings import call_settings
 from fake_client import FakeClient
 from scripted_llm import ScriptedLlm
-from typed_call import Deaf
+from typed_call import Mouth
 
-from audio.synthesizers import Speech
 from llmcore.engine import Delta, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -21,17 +17,6 @@ from voiceagent.conversation.settings import Modality
 from voiceagent.session.session import Session
 
 LIMIT = Delta(finish_reason="length", usage=Usage(3, 0, 9))
-
-
-class Mouth(Deaf):
-    """Synthesizer that records its texts."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        self.texts.append(text)
-        yield Speech(np.zeros(240, np.int16))
 
 
 async def response_of(

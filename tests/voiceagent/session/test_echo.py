@@ -23,22 +23,12 @@ from voiceagent.session.config import EchoConfig
 from voiceagent.transports.local_call import FORMAT, speak
 
 pytest.importorskip("livekit.rtc", reason="livekit is not installed (extra: echo)")
+pytestmark = pytest.mark.usefixtures("livekit_runtime")
 pytest.importorskip("espeakng_loader", reason="espeak-ng is not installed (extra: espeak)")
 
 SENTENCES = "Welcome to the house by the lake.", "Breakfast is served from seven to ten in the garden room."
 OBJECTION = "Wait, what about parking?"
 MAX_S = 15.0
-
-
-@pytest.fixture(scope="module", autouse=True)
-def livekit_runtime():
-    """End livekit's runtime while Python lives: its threads call back, and abort a process that is
-    finalizing.
-    """
-    yield
-    from livekit.rtc._ffi_client import FfiClient  # noqa: PLC0415  an optional extra
-
-    FfiClient.instance._dispose()
 
 
 @pytest.fixture(scope="module")

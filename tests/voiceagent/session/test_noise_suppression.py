@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,19 +16,11 @@ from voiceagent.session.config import EchoConfig
 from voiceagent.session.echo_control import EchoControl
 
 pytest.importorskip("livekit.rtc", reason="livekit is not installed (extra: echo)")
+pytestmark = pytest.mark.usefixtures("livekit_runtime")
 
 PLAIN = call_settings(input_format=AudioFormat.PCM_16K)
 SUPPRESSED = replace(PLAIN, suppress_noise=True)
 NOISE = noise(4.0, -30.0)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def livekit_runtime() -> Iterator[None]:
-    """End livekit's runtime while Python lives, see test_echo.py."""
-    yield
-    from livekit.rtc._ffi_client import FfiClient  # noqa: PLC0415  an optional extra
-
-    FfiClient.instance._dispose()
 
 
 def level(samples: Samples) -> float:

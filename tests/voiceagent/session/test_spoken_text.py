@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
 
-import numpy as np
 import pytest
 from call_services import call_services
 from call_settings import call_settings
 from fake_client import FakeClient
 from scripted_llm import ScriptedLlm
 from spoken_lists import Labelled, labelled
-from typed_call import Deaf, ask
+from typed_call import Mouth, ask
 
-from audio.synthesizers import Speech
 from voiceagent.conversation.agent_config import AgentConfig
 from voiceagent.session.session import Session
 
@@ -22,17 +19,6 @@ _TOKEN = re.compile(r"\s?[^\W\d_]{1,6}|\s?\d{1,3}|\s?\W|\s?_")
 """Pieces as tokenizers make them: a space belongs to the text after it, and numbers are cut after three
 figures.
 """
-
-
-class Mouth(Deaf):
-    """Synthesizer that records its texts."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        self.texts.append(text)
-        yield Speech(np.zeros(240, np.int16))
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from clock import Clock
 
 from llmcore.engine import Request, ToolCall, Usage
 from voiceagent.conversation import commands as do
@@ -16,16 +17,6 @@ from voiceagent.session.turn_stamps import REMEMBERED_TURNS, TurnStamps
 from voiceagent.telemetry.metrics import Metrics
 
 BUDGET = LatencyBudget({"llm_ttft": 0.1, "fragmenting": 0.06, "synthesis": 0.06, "playout": 0.02}, 0.6)
-
-
-class Clock:
-    """Time that stands until it is set."""
-
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Iterator
 
 import httpx2
 import pytest
@@ -17,13 +16,8 @@ FORGED = "well\n2026-11-26T00:00:00Z [error] the server is lost\x1b[2J\u202e"
 
 
 @pytest.fixture
-def stream() -> Iterator[io.StringIO]:
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    yield io.StringIO()
-    root.handlers[:] = before
-    root.setLevel(level)
-    structlog.reset_defaults()
+def stream() -> io.StringIO:
+    return io.StringIO()
 
 
 @pytest.mark.parametrize("named", ["structlog", "the standard library"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -74,13 +72,8 @@ def test_tool_has_arguments_and_result():
 
 
 @pytest.fixture
-def stream() -> Iterator[io.StringIO]:
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    yield io.StringIO()
-    root.handlers[:] = before
-    root.setLevel(level)
-    structlog.reset_defaults()
+def stream() -> io.StringIO:
+    return io.StringIO()
 
 
 @pytest.mark.parametrize(("level", "figures"), [("info", 0), ("debug", 1)])

@@ -49,7 +49,7 @@ def spelled_words(symbols: Sequence[Symbol]) -> list[str]:
 
 
 def _of_name(symbols: Sequence[Symbol]) -> list[Symbol]:
-    """Return the symbols that may be part of a name. "Space" beside a letter is a sign."""
+    """Return the symbols that may be part of a name. "Space" next to a letter is a sign."""
     kinds = ["", *(symbol.kind for symbol in symbols), ""]
     kept: list[Symbol] = []
     for at, symbol in enumerate(symbols, 1):

@@ -48,7 +48,7 @@ _AROUND_HOUR = word_set(
     "today tomorrow monday tuesday wednesday thursday friday saturday sunday bitte vielleicht ja gut "
     "passt por favor"
 )
-"""Words beside which a bare number is still an hour: "nine please", "Friday nine"."""
+"""Words next to which a bare number is still an hour: "nine please", "Friday nine"."""
 _MINUTES_TO = ("5", "10", "20", "25")
 """Minutes that people name before "to" without the word. Other numbers up to 12 are hours there."""
 _HOURS = 12

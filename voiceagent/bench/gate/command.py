@@ -27,11 +27,11 @@ from voiceagent.bench.gate.figures import (
     slower,
     write_baseline,
 )
-from voiceagent.bench.gate.load import Answered, Run, alone
+from voiceagent.bench.gate.load import Run, alone
 from voiceagent.bench.gate.reference import Reference
 from voiceagent.bench.json_lines import read_lines
 from voiceagent.bench.material import LabelledQuestion
-from voiceagent.bench.scoring import check_judge, verdicts
+from voiceagent.bench.scoring import Answered, check_judge, verdicts
 from voiceagent.config.tables import Config
 from voiceagent.server.engine_building import build_engines
 from voiceagent.telemetry.log import configure_log

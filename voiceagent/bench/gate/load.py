@@ -17,6 +17,7 @@ from llmcore.engine import Llm, Message, Request
 from voiceagent.bench.gate.figures import Block, Times
 from voiceagent.bench.gate.reference import Reference
 from voiceagent.bench.material import LabelledQuestion
+from voiceagent.bench.scoring import Answered
 from voiceagent.config.tables import Config
 
 _PROC = Path("/proc")
@@ -76,14 +77,6 @@ def alone(config: Config) -> Config:
     """Return a configuration without a fallback LLM, which would hide failures, and with long timeouts."""
     timeouts = config.timeouts.model_copy(update={"first_token_s": PATIENCE_S})
     return config.model_copy(update={"fallback": None, "timeouts": timeouts})
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A question of the set with its answer."""
-
-    labelled: LabelledQuestion
-    said: str
 
 
 class Speaking:

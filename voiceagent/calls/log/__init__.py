@@ -1,1 +1,1 @@
-"""The log of a call: writing, reading, the position of audio in its recording, summary and timeline. Pure."""
+"""The log of a call: writing, reading, the position of audio in its recording, and its timeline. Pure."""

@@ -174,7 +174,7 @@ def _writer(hint: Any, plain: bool) -> Writer:
 
 
 def _union_writer(members: tuple[Any, ...], plain: bool) -> Writer:
-    """Return the writer of an optional type, or of a union of dataclasses, told apart by name."""
+    """Return the writer of an optional type, or of a union of dataclasses, distinguished by name."""
     kinds = [member for member in members if member is not NoneType]
     if all(get_origin(kind) is Literal for kind in kinds):
         return lambda value, texts: value

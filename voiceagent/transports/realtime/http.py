@@ -30,7 +30,7 @@ _PATH = "/v1/realtime"
 _API = "/v1/"
 MAX_BODY_BYTES = 1_048_576
 LIVE = "live"
-"""Type of a Live session in requests for client secrets, beside "realtime" and "transcription"."""
+"""Type of a Live session in requests for client secrets, next to "realtime" and "transcription"."""
 WRONG_SECRET = "wrong_client_secret"
 _HEADERS = ("authorization", "content-type", "x-openai-agents-sdk")
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator
@@ -9,7 +11,7 @@ import pytest
 from scripted_llm import ScriptedLlm
 
 from llmcore.engine import Delta, LlmError, Request
-from voiceagent.bench.gate.load import ALONE, BLOCK, Run
+from voiceagent.bench.gate.load import ALONE, BLOCK, Run, usage
 from voiceagent.bench.gate.reference import Piece
 from voiceagent.bench.material import ChatMessage, LabelledQuestion
 
@@ -83,3 +85,16 @@ async def test_the_reference_works_in_turn_with_both():
 async def test_an_engine_that_fails_ends_the_run():
     with pytest.raises(LlmError, match="broken"):
         await run(YieldingLlm(*[["Yes."]] * 10, [LlmError("broken")]), asked(BLOCK + ALONE))
+
+
+def test_memory_of_a_child_counts_in():
+    before = usage()
+    code = "held = bytearray(b'x') * (64 << 20); print('held', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"held\n"
+        within = usage()
+        child.communicate(b"\n")
+    assert within.memory_bytes - before.memory_bytes > 64 << 20
+    assert within.cpu_s > before.cpu_s

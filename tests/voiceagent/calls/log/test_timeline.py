@@ -25,9 +25,9 @@ from voiceagent.calls.log.entries import (
 )
 from voiceagent.calls.log.event_log import LogError, LogWriter
 from voiceagent.calls.log.logged_speech import logged_speech
-from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.log.texts import Words
 from voiceagent.calls.log.timeline import Timeline
+from voiceagent.calls.summary import summarise
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem

@@ -14,10 +14,10 @@ from audio.synthesizers import Speech
 from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.calls.log.entries import CallEnded, Header, Record
 from voiceagent.calls.log.event_log import CallLog, LogWriter, read_log
-from voiceagent.calls.log.outline import OutlinedTurn, outline, totals
 from voiceagent.calls.replaying.answers import Answers, Counts
 from voiceagent.calls.replaying.fork import fork
 from voiceagent.calls.replaying.forked import Change, Forked, logged_steps
+from voiceagent.calls.replaying.outline import OutlinedTurn, outline, totals
 from voiceagent.calls.replaying.recorded_answers import DelayedEvents, RecordedAnswers
 from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.calls.replaying.virtual_speaker import VirtualSpeaker

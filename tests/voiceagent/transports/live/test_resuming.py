@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from live_server import LiveServer, serving
 from realtime_server import serving as serving_realtime
+from websocket_waits import received
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
@@ -22,11 +23,6 @@ from voiceagent.transports.realtime.sidebands.messages import at_another_gateway
 
 START = json.dumps({"type": "session.start", "session": {"model": "gpt-live-1"}})
 FRAME = np.ones(480, np.int16)
-
-
-async def received(websocket: ClientConnection) -> dict[str, Any]:
-    event: dict[str, Any] = json.loads(await asyncio.wait_for(websocket.recv(), 20))
-    return event
 
 
 async def lose(server: LiveServer, websocket: ClientConnection) -> None:

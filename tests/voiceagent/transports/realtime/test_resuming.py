@@ -6,10 +6,10 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
 
 import pytest
 from realtime_server import RealtimeServer, nowhere, serving
+from websocket_waits import received
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -19,11 +19,6 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.transports.realtime import resuming
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.relay import Accepted, Closed, FromClient
-
-
-async def received(websocket: ClientConnection) -> dict[str, Any]:
-    event: dict[str, Any] = json.loads(await asyncio.wait_for(websocket.recv(), 20))
-    return event
 
 
 def fail(server: RealtimeServer, *codes: str) -> None:

@@ -6,15 +6,15 @@ import asyncio
 import base64
 import json
 import socket
-from collections.abc import Awaitable
 from typing import Any
 
 import numpy as np
 import pytest
 from openai_types import client_event, proved
 from realtime_server import MAX_MESSAGE_BYTES, serving
+from websocket_waits import close_code, soon
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin, Subprotocol
 
 from voiceagent.access.auth import ApiKeys
@@ -29,21 +29,8 @@ SOUND = base64.b64encode(FRAME.tobytes()).decode()
 APPEND = client_event(type="input_audio_buffer.append", audio=SOUND)
 
 
-async def soon(what: Awaitable[Any]) -> Any:
-    """Wait for something that is immediate on a healthy server; the limit is for a broken one."""
-    return await asyncio.wait_for(what, 20)
-
-
 async def received(websocket: ClientConnection) -> dict[str, Any]:
     return proved(json.loads(await soon(websocket.recv())))
-
-
-async def close_code(websocket: ClientConnection) -> tuple[int, str]:
-    with pytest.raises(ConnectionClosed) as caught:
-        while True:
-            await soon(websocket.recv())
-    assert caught.value.rcvd is not None
-    return caught.value.rcvd.code, caught.value.rcvd.reason
 
 
 # ---- the handshake

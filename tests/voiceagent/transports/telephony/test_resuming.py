@@ -14,6 +14,7 @@ from phone_lines import Command
 from phone_server import PhoneServer, phone_server
 from scripted_call import ScriptedCall
 from simulated_carriers import ENVIRONMENT, PLACING, Asterisk, Plivo, SimulatedCarrier, Twilio
+from websocket_waits import soon
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -22,11 +23,6 @@ from voiceagent.transports.telephony.resuming import PhoneStream
 from voiceagent.transports.telephony.twilio import TwilioSerializer
 
 each_carrier = pytest.mark.parametrize("carrier", PLACING, ids=lambda carrier: carrier.name)
-
-
-async def soon(what):
-    """Wait for something that is immediate on a healthy server; the limit is for a broken one."""
-    return await asyncio.wait_for(what, 20)
 
 
 class Phone:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,8 +16,9 @@ from phone_server import PhoneServer, phone_server
 from scripted_call import ScriptedCall
 from starlette.datastructures import QueryParams
 from structlog.testing import capture_logs
+from websocket_waits import close_code, soon
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from audio.pcm import AudioFormat, encode
@@ -36,19 +37,6 @@ from voiceagent.transports.telephony.websocket import with_plus
 FRAME = np.zeros(160, np.int16)
 SOUND = encode(FRAME, AudioFormat.PCMU)
 TWILIO: dict[str, Any] = {"twilio": {}}
-
-
-async def soon(what: Awaitable[Any]) -> Any:
-    """Wait for something that is immediate on a healthy server; the limit is for a broken one."""
-    return await asyncio.wait_for(what, 20)
-
-
-async def close_code(websocket: ClientConnection) -> tuple[int, str]:
-    with pytest.raises(ConnectionClosed) as caught:
-        while True:
-            await soon(websocket.recv())
-    assert caught.value.rcvd is not None
-    return caught.value.rcvd.code, caught.value.rcvd.reason
 
 
 async def events(websocket: ClientConnection, count: int) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import numpy as np
+from clock import Clock
 
 from audio.opus import OpusEncoder
 from audio.pcm import Samples
@@ -13,15 +14,6 @@ from voiceagent.transports.webrtc.rtp import RtpPacket
 
 HEARD = CALLER_HZ // 50
 FRAME: Samples = (8000 * np.sin(np.arange(480) / 5)).astype(np.int16)
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 def packets(count: int) -> list[RtpPacket]:

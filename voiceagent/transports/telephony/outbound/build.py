@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from voiceagent.transports.telephony.asterisk import AsteriskConfig
 from voiceagent.transports.telephony.config import TelephonyConfig
-from voiceagent.transports.telephony.outbound.carrier import Carrier
 from voiceagent.transports.telephony.outbound.carriers.asterisk import AsteriskCarrier
+from voiceagent.transports.telephony.outbound.carriers.carrier import Carrier
 from voiceagent.transports.telephony.outbound.carriers.plivo import PlivoCarrier
 from voiceagent.transports.telephony.outbound.carriers.telnyx import TelnyxCarrier
 from voiceagent.transports.telephony.outbound.carriers.twilio import TwilioCarrier

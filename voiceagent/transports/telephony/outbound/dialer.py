@@ -14,7 +14,7 @@ import structlog
 from voiceagent.session.call import new_id
 from voiceagent.telemetry.log import Personal
 from voiceagent.transports.telephony.control import ControlError, RestRequest, send
-from voiceagent.transports.telephony.outbound.carrier import (
+from voiceagent.transports.telephony.outbound.carriers.carrier import (
     AGAIN,
     Carrier,
     Delivery,

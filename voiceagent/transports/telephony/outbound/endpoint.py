@@ -1,4 +1,4 @@
-"""HTTP interface of outbound calls: `POST /v1/calls`, their status, and the providers' webhooks."""
+"""HTTP interface of outbound calls and campaigns, and the providers' webhooks."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from starlette.routing import BaseRoute, Route
 from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused
-from voiceagent.transports.telephony.outbound.bodies import CallBody, idempotency_key, read_body, read_model
-from voiceagent.transports.telephony.outbound.campaign_endpoint import (
-    add_campaign,
-    show_campaign,
-    stop_campaign,
+from voiceagent.transports.telephony.outbound.bodies import (
+    CallBody,
+    CampaignBody,
+    idempotency_key,
+    read_body,
+    read_model,
 )
 from voiceagent.transports.telephony.outbound.campaigns import Campaigns
-from voiceagent.transports.telephony.outbound.carrier import Delivery, InvalidReport, NotGenuine
+from voiceagent.transports.telephony.outbound.carriers.carrier import Delivery, InvalidReport, NotGenuine
 from voiceagent.transports.telephony.outbound.dialer import Dialer, DialOrder
+from voiceagent.transports.telephony.outbound.policies.campaign import Campaign
 from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
 from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
 from voiceagent.transports.websocket import address_of
@@ -30,6 +32,7 @@ from voiceagent.transports.websocket import address_of
 log = structlog.get_logger()
 
 MAX_BODY_BYTES = 65_536
+MAX_CAMPAIGN_BYTES = 1_048_576
 
 
 class OutboundEndpoint:
@@ -45,9 +48,9 @@ class OutboundEndpoint:
             Route("/v1/calls", self._answering(self._place), methods=["POST"]),
             Route("/v1/calls/{call_id}/status", self._answering(self._status), methods=["GET"]),
             Route("/v1/calls/{call_id}/hangup", self._answering(self._hang_up), methods=["POST"]),
-            Route("/v1/campaigns", self._of_campaigns(add_campaign), methods=["POST"]),
-            Route("/v1/campaigns/{campaign_id}", self._of_campaigns(show_campaign), methods=["GET"]),
-            Route("/v1/campaigns/{campaign_id}/stop", self._of_campaigns(stop_campaign), methods=["POST"]),
+            Route("/v1/campaigns", self._answering(self._add_campaign), methods=["POST"]),
+            Route("/v1/campaigns/{campaign_id}", self._answering(self._campaign), methods=["GET"]),
+            Route("/v1/campaigns/{campaign_id}/stop", self._answering(self._stop_campaign), methods=["POST"]),
             Route("/telephony/{provider}/outbound/{call_id}/{event}", self._webhook, methods=["POST"]),
         ]
 
@@ -73,14 +76,6 @@ class OutboundEndpoint:
 
         return answered
 
-    def _of_campaigns(self, answer: Callable[[Request, Campaigns], Awaitable[Response]]) -> Any:
-        """Return the endpoint of a route of campaigns; see `_answering`."""
-
-        async def answered(request: Request, dialer: Dialer) -> Response:
-            return await answer(request, Campaigns(dialer))
-
-        return self._answering(answered)
-
     async def _place(self, request: Request, dialer: Dialer) -> Response:
         key = idempotency_key(request)
         wanted = await read_model(request, CallBody, MAX_BODY_BYTES)
@@ -89,11 +84,26 @@ class OutboundEndpoint:
 
     async def _status(self, request: Request, dialer: Dialer) -> Response:
         call_id = request.path_params["call_id"]
-        return _shown(call_id, await dialer.find(call_id))
+        return _shown(f"outbound call is {call_id[:80]}", await dialer.find(call_id))
 
     async def _hang_up(self, request: Request, dialer: Dialer) -> Response:
         call_id = request.path_params["call_id"]
-        return _shown(call_id, await dialer.hang_up(call_id))
+        return _shown(f"outbound call is {call_id[:80]}", await dialer.hang_up(call_id))
+
+    async def _add_campaign(self, request: Request, dialer: Dialer) -> Response:
+        body = await read_model(request, CampaignBody, MAX_CAMPAIGN_BYTES)
+        orders = [DialOrder(**call.model_dump()) for call in body.calls]
+        campaign = await Campaigns(dialer).add(orders, body.pacing(), idempotency_key(request))
+        location = f"/v1/campaigns/{campaign.campaign_id}"
+        return JSONResponse(campaign.to_json(), 201, {"location": location})
+
+    async def _campaign(self, request: Request, dialer: Dialer) -> Response:
+        campaign_id = request.path_params["campaign_id"]
+        return _shown(f"campaign is {campaign_id[:80]}", await Campaigns(dialer).find(campaign_id))
+
+    async def _stop_campaign(self, request: Request, dialer: Dialer) -> Response:
+        campaign_id = request.path_params["campaign_id"]
+        return _shown(f"campaign is {campaign_id[:80]}", await Campaigns(dialer).stop(campaign_id))
 
     async def _webhook(self, request: Request) -> Response:
         if self._dialer is None:
@@ -123,10 +133,11 @@ class OutboundEndpoint:
         return Response(text, media_type=media_type) if text else Response(status_code=204)
 
 
-def _shown(call_id: str, call: OutboundCall | None) -> Response:
-    if call is None:
-        return _error(404, "not_found", f"no outbound call is {call_id[:80]}")
-    return JSONResponse(call.to_json(), headers={"cache-control": "no-store"})
+def _shown(name: str, found: OutboundCall | Campaign | None) -> Response:
+    """Return the found call or campaign. name: its kind and id, for the error."""
+    if found is None:
+        return _error(404, "not_found", f"no {name}")
+    return JSONResponse(found.to_json(), headers={"cache-control": "no-store"})
 
 
 def _error(status: int, code: str, message: str, retry_after_s: float | None = None) -> Response:

@@ -152,7 +152,8 @@ def test_what_nobody_took_for_a_turn_leaves_no_trace():
     assert [span.name for span in TracedWorld(world).spans] == ["call"]
 
 
-def test_a_clients_tool_and_its_result_belong_to_the_turn():
+def traced_tool_call() -> TracedWorld:
+    """Return a call whose client ran a tool for the first turn, and its trace."""
     world = CallWorld()
     world.say("what is the weather")
     response_id = world.response_id()
@@ -162,7 +163,11 @@ def test_a_clients_tool_and_its_result_belong_to_the_turn():
     world.feed(ev.ItemCreated(ToolOutputItem("item_o", "call_a", "sunny")))
     world.feed(ev.ResponseRequested())
     world.play_out(world.make("It is sunny."))
-    traced = TracedWorld(world)
+    return TracedWorld(world)
+
+
+def test_a_clients_tool_and_its_result_belong_to_the_turn():
+    traced = traced_tool_call()
     (turn,), (tool,) = traced.of("turn"), traced.of("execute_tool")
     assert tool.name == "execute_tool weather"
     assert {span.parent_id for span in [tool, *traced.of("chat")]} == {turn.span_id}
@@ -172,16 +177,7 @@ def test_a_clients_tool_and_its_result_belong_to_the_turn():
 
 
 def test_a_turn_with_a_tool_has_the_wait_for_the_response_about_its_result():
-    world = CallWorld()
-    world.say("what is the weather")
-    response_id = world.response_id()
-    world.feed(ev.ToolCallsReady(response_id, (ToolCall("call_a", "weather", "{}"),)))
-    world.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage(10, 0, 5)))
-    world.play_out(response_id)
-    world.feed(ev.ItemCreated(ToolOutputItem("item_o", "call_a", "sunny")))
-    world.feed(ev.ResponseRequested())
-    world.play_out(world.make("It is sunny."))
-    traced = TracedWorld(world)
+    traced = traced_tool_call()
     (turn,), (silent, answer) = traced.of("turn"), traced.reports
     assert silent.wait_us is None
     assert turn.attributes["voiceagent.turn.wait_s"] == answer.total_s > 0

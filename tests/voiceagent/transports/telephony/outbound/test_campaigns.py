@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from clock import Clock
 from outbound_server import KEY, OutboundServer, outbound_config, outbound_server
 from simulated_carriers import Twilio, running
 
@@ -22,13 +23,6 @@ ORDER: dict[str, Any] = {
     "retry_s": 60,
 }
 THURSDAY_S = 1_700_136_000.0  # 12:00 UTC, 16 November 2023
-
-
-class Clock:
-    now_s = THURSDAY_S
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 async def ask(
@@ -46,7 +40,7 @@ async def until_asked(carrier: Twilio, number: int) -> None:
 
 
 async def test_a_campaign_calls_all_and_tries_again_where_nobody_answered(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(THURSDAY_S)
     async with running(Twilio) as carrier, outbound_server(carrier, tmp_path, clock=clock) as server:
         campaign = (await ask(server, "POST", "", ORDER)).json()
         await until_asked(carrier, 1)
@@ -71,7 +65,7 @@ async def test_a_campaign_calls_all_and_tries_again_where_nobody_answered(tmp_pa
 
 
 async def test_a_campaign_survives_a_restart(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(THURSDAY_S)
     clock.now_s += 86_400  # Friday: no calling hours
     async with running(Twilio) as carrier:
         async with outbound_server(carrier, tmp_path, clock=clock) as server:
@@ -84,8 +78,11 @@ async def test_a_campaign_survives_a_restart(tmp_path: Path) -> None:
 
 
 async def test_two_processes_begin_each_call_once(tmp_path: Path) -> None:
-    async with running(Twilio) as carrier, outbound_server(carrier, tmp_path, clock=Clock()) as server:
-        other = server.new_dialer(outbound_config(carrier), Clock())
+    async with (
+        running(Twilio) as carrier,
+        outbound_server(carrier, tmp_path, clock=Clock(THURSDAY_S)) as server,
+    ):
+        other = server.new_dialer(outbound_config(carrier), Clock(THURSDAY_S))
         await ask(server, "POST", "", {**ORDER, "at_once": 2})
         await asyncio.gather(*(Campaigns(other).tick() for _ in range(5)))
         await until_asked(carrier, 1)
@@ -95,7 +92,10 @@ async def test_two_processes_begin_each_call_once(tmp_path: Path) -> None:
 
 
 async def test_the_same_idempotency_key_adds_one_campaign(tmp_path: Path) -> None:
-    async with running(Twilio) as carrier, outbound_server(carrier, tmp_path, clock=Clock()) as server:
+    async with (
+        running(Twilio) as carrier,
+        outbound_server(carrier, tmp_path, clock=Clock(THURSDAY_S)) as server,
+    ):
         first = await ask(server, "POST", "", ORDER, **{"idempotency-key": "k1"})
         await until_asked(carrier, 1)
         again = await ask(server, "POST", "", ORDER, **{"idempotency-key": "k1"})
@@ -107,7 +107,7 @@ async def test_the_same_idempotency_key_adds_one_campaign(tmp_path: Path) -> Non
 
 
 async def test_a_number_that_is_being_called_is_not_called_by_a_campaign(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(THURSDAY_S)
     async with running(Twilio) as carrier, outbound_server(carrier, tmp_path, clock=clock) as server:
         await server.post({"to": FIRST})
         await ask(server, "POST", "", ORDER)
@@ -121,7 +121,7 @@ async def test_a_number_that_is_being_called_is_not_called_by_a_campaign(tmp_pat
 
 
 async def test_a_stopped_campaign_calls_nobody(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(THURSDAY_S)
     async with running(Twilio) as carrier, outbound_server(carrier, tmp_path, clock=clock) as server:
         campaign = (await ask(server, "POST", "", ORDER)).json()
         await until_asked(carrier, 1)

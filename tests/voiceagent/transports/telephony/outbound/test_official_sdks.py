@@ -21,7 +21,7 @@ from voiceagent.transports.telephony import plivo as plivo_line
 from voiceagent.transports.telephony import telnyx as telnyx_line
 from voiceagent.transports.telephony import twilio as twilio_line
 from voiceagent.transports.telephony import vonage as vonage_line
-from voiceagent.transports.telephony.outbound.carrier import Dial
+from voiceagent.transports.telephony.outbound.carriers.carrier import Dial
 from voiceagent.transports.telephony.outbound.carriers.plivo import PlivoCarrier
 from voiceagent.transports.telephony.outbound.carriers.telnyx import TelnyxCarrier
 from voiceagent.transports.telephony.outbound.carriers.twilio import EVENTS, TwilioCarrier
@@ -32,18 +32,36 @@ STREAM = "wss://agent.example/telephony/x/outbound/call_1"
 DIAL = Dial("call_1", "+15550123456", "+15550100000", URL, STREAM, 30)
 
 
+class TwilioHttp:
+    """Records the request of Twilio's SDK, and sends nothing."""
+
+    def __init__(self) -> None:
+        self.sent: dict[str, Any] = {}
+
+    def request(self, method: str, uri: str, **content: Any) -> Any:
+        self.sent.update(method=method, uri=uri, **content)
+        raise InterruptedError
+
+
+def telnyx_client(telnyx: Any) -> tuple[Any, list[httpx.Request]]:
+    """Return Telnyx's client, and the list of its requests, each of which succeeds."""
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, json={"data": {"result": "ok"}})
+
+    return telnyx.Telnyx(
+        api_key="key", http_client=httpx.Client(transport=httpx.MockTransport(answer))
+    ), asked
+
+
 def test_twilio() -> None:
     rest = pytest.importorskip("twilio.rest")
     ours = TwilioCarrier("https://api.twilio.com", "AC1", "token").request(DIAL)
     assert ours.form is not None
-    sent: dict[str, Any] = {}
-
-    class Http:
-        def request(self, method: str, uri: str, **content: Any) -> Any:
-            sent.update(method=method, uri=uri, **content)
-            raise InterruptedError
-
-    client = rest.Client("AC1", "token", http_client=Http())
+    http = TwilioHttp()
+    client = rest.Client("AC1", "token", http_client=http)
     with pytest.raises(InterruptedError):
         client.calls.create(
             to=DIAL.to,
@@ -54,8 +72,10 @@ def test_twilio() -> None:
             status_callback_method="POST",
             timeout=30,
         )
-    assert (ours.method, ours.url, ours.user) == (sent["method"], sent["uri"], sent["auth"])
-    theirs = {name: str(value) if isinstance(value, int) else value for name, value in sent["data"].items()}
+    assert (ours.method, ours.url, ours.user) == (http.sent["method"], http.sent["uri"], http.sent["auth"])
+    theirs = {
+        name: str(value) if isinstance(value, int) else value for name, value in http.sent["data"].items()
+    }
     assert {**ours.form, "StatusCallbackEvent": list(EVENTS)} == {k: v for k, v in theirs.items() if v}
 
 
@@ -134,13 +154,7 @@ def test_vonage() -> None:
 def test_keys_through_telnyx() -> None:
     telnyx = pytest.importorskip("telnyx")
     ours = telnyx_line.digits_request("https://api.telnyx.com", "v3:1", "key", "1w2#")
-    asked: list[httpx.Request] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
-        return httpx.Response(200, json={"data": {"result": "ok"}})
-
-    client = telnyx.Telnyx(api_key="key", http_client=httpx.Client(transport=httpx.MockTransport(answer)))
+    client, asked = telnyx_client(telnyx)
     client.calls.actions.send_dtmf("v3:1", digits="1w2#")
     assert unquote(ours.url) == unquote(str(asked[0].url))
     assert ours.json == json.loads(asked[0].content)
@@ -176,20 +190,14 @@ def test_twilio_moves_a_call_into_a_conference() -> None:
     rest = pytest.importorskip("twilio.rest")
     ours = twilio_line.conference_request("https://api.twilio.com", "AC1", "CA1", "token", "CA2")
     assert ours.form is not None
-    sent: dict[str, Any] = {}
-
-    class Http:
-        def request(self, method: str, uri: str, **content: Any) -> Any:
-            sent.update(method=method, uri=uri, **content)
-            raise InterruptedError
-
+    http = TwilioHttp()
     response = pytest.importorskip("twilio.twiml.voice_response").VoiceResponse()
     response.dial().conference("CA2", beep="false", end_conference_on_exit=True)
-    client = rest.Client("AC1", "token", http_client=Http())
+    client = rest.Client("AC1", "token", http_client=http)
     with pytest.raises(InterruptedError):
         client.calls("CA1").update(twiml=response)
-    assert (ours.method, ours.url, ours.user) == (sent["method"], sent["uri"], sent["auth"])
-    theirs = {name: str(value) for name, value in sent["data"].items() if value}
+    assert (ours.method, ours.url, ours.user) == (http.sent["method"], http.sent["uri"], http.sent["auth"])
+    theirs = {name: str(value) for name, value in http.sent["data"].items() if value}
     theirs["Twiml"] = theirs["Twiml"].removeprefix('<?xml version="1.0" encoding="UTF-8"?>')
     assert ours.form == theirs
 
@@ -197,13 +205,7 @@ def test_twilio_moves_a_call_into_a_conference() -> None:
 def test_telnyx_connects_two_calls() -> None:
     telnyx = pytest.importorskip("telnyx")
     ours = telnyx_line.bridge_request("https://api.telnyx.com", "v3:1", "key", "v3:2")
-    asked: list[httpx.Request] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
-        return httpx.Response(200, json={"data": {"result": "ok"}})
-
-    client = telnyx.Telnyx(api_key="key", http_client=httpx.Client(transport=httpx.MockTransport(answer)))
+    client, asked = telnyx_client(telnyx)
     client.calls.actions.bridge("v3:1", call_control_id_to_bridge_with="v3:2")
     assert unquote(ours.url) == unquote(str(asked[0].url))
     assert ours.json == json.loads(asked[0].content)

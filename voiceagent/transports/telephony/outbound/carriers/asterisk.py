@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, quote
 
 from voiceagent.transports.telephony.asterisk import has_password
 from voiceagent.transports.telephony.control import RestRequest
-from voiceagent.transports.telephony.outbound.carrier import (
+from voiceagent.transports.telephony.outbound.carriers.carrier import (
     STATUS,
     Delivery,
     Dial,

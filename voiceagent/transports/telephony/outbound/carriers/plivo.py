@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, quote
 from xml.sax.saxutils import escape
 
 from voiceagent.transports.telephony.control import RestRequest
-from voiceagent.transports.telephony.outbound.carrier import (
+from voiceagent.transports.telephony.outbound.carriers.carrier import (
     AGAIN,
     CONNECT,
     STATUS,

@@ -17,7 +17,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from voiceagent.transports.telephony.control import RestRequest
-from voiceagent.transports.telephony.outbound.carrier import (
+from voiceagent.transports.telephony.outbound.carriers.carrier import (
     STATUS,
     Delivery,
     Dial,

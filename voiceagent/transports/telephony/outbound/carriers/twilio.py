@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote
 
 from voiceagent.transports.telephony.control import RestRequest
-from voiceagent.transports.telephony.outbound.carrier import (
+from voiceagent.transports.telephony.outbound.carriers.carrier import (
     AGAIN,
     STATUS,
     Delivery,

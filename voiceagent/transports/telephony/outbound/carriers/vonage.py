@@ -17,7 +17,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from voiceagent.transports.telephony.control import RestRequest
-from voiceagent.transports.telephony.outbound.carrier import (
+from voiceagent.transports.telephony.outbound.carriers.carrier import (
     STATUS,
     STREAM,
     Delivery,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceagent.conversation.mcp import ListedTool
-from voiceagent.mcp.policies.results import (
+from voiceagent.mcp.results import (
     MAX_LISTED,
     TooMuch,
     as_text,

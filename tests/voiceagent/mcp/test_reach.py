@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.mcp.policies.reach import NotAllowed, Reach, check_addresses
+from voiceagent.mcp.reach import NotAllowed, Reach, check_addresses
 
 REACH = Reach(("https://shop.example/mcp", "http://127.0.0.1:9000/tools/", "http://localhost:9001"))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from llmcore.engine import ToolCall
 from voiceagent.calls.log.codec import Json
-from voiceagent.calls.log.outline import OutlinedTool, outline
 from voiceagent.calls.replaying.forked import Step
+from voiceagent.calls.replaying.outline import OutlinedTool, outline
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 

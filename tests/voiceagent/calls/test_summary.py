@@ -12,8 +12,8 @@ from logged_call import log_of, reported, reported_at_the_end
 from llmcore.engine import Message, ToolCall
 from voiceagent.calls.log.entries import CallEnded, CallIdentified, Fact
 from voiceagent.calls.log.event_log import LogWriter
-from voiceagent.calls.log.summary import Stage, Turn, summarise
 from voiceagent.calls.log.texts import Words
+from voiceagent.calls.summary import Stage, Turn, summarise
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 

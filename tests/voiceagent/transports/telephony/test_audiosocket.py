@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from refused_messages import refusal
 from scripted_call import ScriptedCall
+from websocket_waits import soon
 
 from audio.pcm import AudioFormat
 from voiceagent.session.call import CallRefused
@@ -91,10 +92,6 @@ async def calling(refuse: bool = False):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         yield reader, writer, calls
         writer.close()
-
-
-async def soon(what):
-    return await asyncio.wait_for(what, 20)
 
 
 async def begun(writer, calls) -> ScriptedCall:

@@ -1,1 +1,0 @@
-"""Access to MCP servers, and limits of what they return."""
