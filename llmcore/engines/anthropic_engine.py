@@ -117,6 +117,10 @@ class AnthropicLlm(AnthropicSettings, RemoteLlm[AsyncAnthropic]):
             extra_headers=trace_headers(request),
             **body,
         )
+        kind = str(stream.response.headers.get("content-type", "")).lower() or "unknown"
+        if not kind.startswith("text/event-stream"):  # the page of another server, or of a proxy
+            await stream.close()
+            raise AttemptFailed(f"the answer is no stream of events (content type: {kind})")
         self._record_cached(body, request.caller)
         return stream
 

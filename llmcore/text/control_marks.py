@@ -103,6 +103,33 @@ def may_be_word(mark: str, before: str, ends_sentence: bool) -> bool:
     return mark in SENTENCE_STARTS | _WORDS and not ends_sentence
 
 
+MAX_INNER_THOUGHT = 600
+"""Length in characters up to which the end of a thought within a sentence is looked for."""
+_NO_THOUGHT = re.compile(
+    r"\W*(?:and|or|is|are|to|in|und|oder|ist|y|o|es|tags?|elements?|marks?)\b|\s*[^\s\w]"
+    r"|.*\b(?:and|or|with|by|und|oder|mit|y|o|con)\s*\Z|\W*\w*\W*\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Text between two marks that are words: "Open with <thought> and close with </thought>", or one word."""
+
+
+def is_inner_thought(mark: str, behind: str, ended: bool) -> bool | None:
+    """Return True if a thought stands within a sentence, None if more text is needed: it has an end, and the
+    sentence goes on after it. mark: its beginning. behind: the text behind. ended: there is no more text.
+    """
+    if mark.lower() not in SENTENCE_STARTS:
+        return False
+    end = REGIONS[mark.lower()].end_pattern.search(behind)
+    if end is None:
+        return False if ended or len(behind) > MAX_INNER_THOUGHT else None
+    if _NO_THOUGHT.match(behind[: end.start()]):
+        return False
+    after = behind[end.end() :].lstrip()
+    if not after:
+        return ended or None
+    return after[0] not in ".,;:!?)\"'"
+
+
 _CLAUDE = "antml:"
 MINIMAX = "]<]minimax[>["
 """Text that MiniMax M3 writes before each mark."""

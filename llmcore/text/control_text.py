@@ -1,7 +1,8 @@
 """Incremental parser that separates spoken words from thoughts and tool calls in a model's text.
 
-It holds back only text that may begin a mark, and only until the next character decides. The result does not
-depend on how the text is cut into pieces.
+It holds back only text that may begin a mark, and only until the next character decides; behind a mark of a
+thought within a sentence, until the thought's end. The result does not depend on how the text is cut into
+pieces.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from llmcore.text.control_marks import (
     SPECIAL_TOKEN_BEGINS,
     STARTED_IN_THOUGHT,
     TRIGGERS,
+    is_inner_thought,
     may_be_word,
 )
 from llmcore.text.known_calls import Found, Verdict
@@ -64,6 +66,7 @@ class ControlText:
         self._has_begun = False
         self._ended = False
         self._is_behind_call = False  # what follows a call decides whether it is one
+        self._is_behind_mark = False  # what follows a mark decides whether it is a word
         self._out = SpokenParts(doubtful)
         # fast paths: plain words, or plain text of a thought
         self._in_plain_words = self._in_plain_thought = False
@@ -77,7 +80,8 @@ class ControlText:
         if self._in_plain_thought and TRIGGERS.search(text) is None:
             return [Part(thought=text)] if text else []
         self._pending += text
-        if len(self._pending) > _LONG_CALL and not self._is_behind_call and not _MAY_END.search(text):
+        waits_for_words = self._is_behind_call or self._is_behind_mark
+        if len(self._pending) > _LONG_CALL and not waits_for_words and not _MAY_END.search(text):
             return []
         while self._step():
             pass
@@ -116,8 +120,9 @@ class ControlText:
         Raises MalformedToolCall.
         """
         self._ended = True
-        while self._is_behind_call and self._step():
-            pass
+        if self._is_behind_call or self._is_behind_mark:
+            while self._step():
+                pass
         pending, self._pending = self._pending, ""
         region, self._region = self._region, None
         if region is None:
@@ -229,7 +234,8 @@ class ControlText:
             return True
         end, calls = verdict
         if calls and not is_certain(text[:end], at_start):
-            explained = is_explained(text[end:], self._names, self._ended)
+            begins_sentence = at_start or self._out.ends_sentence
+            explained = is_explained(text[end:], self._names, self._ended, begins_sentence)
             self._is_behind_call = explained is None
             if explained is not False:
                 return explained is None
@@ -251,6 +257,7 @@ class ControlText:
         mark = MARK.match(text)
         if mark:
             is_word = self._is_word(mark[0], text[mark.end() :])
+            self._is_behind_mark = is_word is None
             if is_word is None:
                 return False
             if not is_word:
@@ -276,6 +283,9 @@ class ControlText:
         in_doubt = self.held_words is not None and mark.startswith("</")  # it may end a thought
         if in_doubt or not may_be_word(mark, self._out.last, self._out.ends_sentence):
             return False
+        if REGIONS[mark.lower()].kind == "thought":
+            inner = is_inner_thought(mark, behind, self._ended)
+            return None if inner is None else not inner
         if REGIONS[mark.lower()].kind != "call":
             return True
         begins = begins_call(behind, self._names)

@@ -42,10 +42,24 @@ def begins_call(behind: str, names: AbstractSet[str]) -> bool | None:
     return arguments[0] in "({" if arguments else None
 
 
-def is_explained(behind: str, names: AbstractSet[str], ended: bool) -> bool | None:
+_FAREWELLS = (
+    *("bye", "goodbye", "one moment", "one second", "one sec", "just a moment", "just a second", "hold on"),
+    *("thanks", "thank you", "okay", "sure", "let me", "let's", "tschüss", "auf wiedersehen", "danke"),
+    *("einen moment", "moment", "adiós", "hasta luego", "gracias", "un momento", "vale"),
+)
+"""Words that are said to a caller, and never about a call: "hang_up() bye"."""
+_FAREWELL = re.compile(rf"(?:{'|'.join(_FAREWELLS)})\b")
+_FAREWELL_BEGINNINGS = frozenset(
+    words[:length] for words in _FAREWELLS for length in range(1, len(words) + 1)
+)
+
+
+def is_explained(
+    behind: str, names: AbstractSet[str], ended: bool, begins_sentence: bool = False
+) -> bool | None:
     """Return True if the text behind a call continues its sentence, None if more text is needed.
 
-    ended: there is no more text.
+    ended: there is no more text. begins_sentence: the call does; then words to the caller may follow it.
     """
     words = behind.lstrip(_CLOSES)
     if words.startswith(","):
@@ -53,6 +67,10 @@ def is_explained(behind: str, names: AbstractSet[str], ended: bool) -> bool | No
     if not words:
         return False if ended else None
     if not words[0].islower():
+        return False
+    if begins_sentence and not ended and words in _FAREWELL_BEGINNINGS:
+        return None
+    if begins_sentence and _FAREWELL.match(words):
         return False
     call = find_name(words, names)  # another one
     if not ended and (call == "open" or (isinstance(call, tuple) and call[1] == len(words))):

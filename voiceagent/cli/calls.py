@@ -50,10 +50,10 @@ def list_calls(config: Config, wanted: CallFilter, limit: int, as_json: bool) ->
     if as_json:
         print(json.dumps({"calls": [asdict(call) for call in calls]}, indent=2))
         return
-    heads = ("began", "call", "state", "seconds", "answers", "cut", "failures", "longest wait", "KiB")
+    heads = ("began", "call", "state", "seconds", "responses", "cut", "failures", "longest wait", "KiB")
     rows = [
         (
-            _when(call.started_at),
+            _when(call.started_at, "minutes"),
             call.call_id,  # the other commands need it
             call.state,
             "" if call.seconds is None else f"{call.seconds:.1f}",
@@ -63,7 +63,7 @@ def list_calls(config: Config, wanted: CallFilter, limit: int, as_json: bool) ->
         )
         for call in calls
     ]
-    spare = ("KiB", "failures", "cut", "seconds", "answers", "state", "began")
+    spare = ("KiB", "failures", "cut", "seconds", "responses", "state", "began")
     print_table(heads, rows, spare=spare, whole=True, right=3)
 
 
@@ -190,8 +190,8 @@ def _is_written(log: Path) -> bool:
     return False
 
 
-def _when(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+def _when(at: float, to: str = "seconds") -> str:
+    return datetime.fromtimestamp(at, UTC).astimezone().replace(tzinfo=None).isoformat(" ", to)
 
 
 def _timeline(call: CallRow) -> dict[str, Any] | None:

@@ -61,6 +61,8 @@ class ToolTimes:
             self._seconds.observe(self._clock() - asked_s)
 
 
+SOON_JUDGED_S = 0.1
+"""Audio of this length at most waits for voice detection while it keeps up: a window and the next frames."""
 MAX_UNJUDGED_S = 15.0
 """Concealment of lost packets is dropped while more audio than this waits for voice detection. It is exempt
 from the rate limit, and a client that sends much too fast loses many packets. The front end holds 60 s, of
@@ -108,7 +110,8 @@ class Session(BaseCall):
     @property
     def idle(self) -> bool:
         """True if neither side speaks, and no response, input or tool is pending."""
-        return self._conversation.idle and not self._executor.tools.busy
+        heard = self._listener.unjudged_s < SOON_JUDGED_S
+        return heard and self._conversation.idle and not self._executor.tools.busy
 
     @property
     def private(self) -> bool:

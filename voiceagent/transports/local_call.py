@@ -232,6 +232,12 @@ class PacedSound:
             await asyncio.sleep(max(0.0, self.at_s - self._clock()))
             self._hear(frame)
 
+    def skip_gap(self) -> None:
+        """Go on at the present time where nothing was sent for a while. What is sent late comes in a burst,
+        as from no microphone.
+        """
+        self.at_s = max(self.at_s, self._clock())
+
 
 class LocalCall:
     """One call with recorded audio, as an asynchronous context manager; the caller is silent between pieces.
@@ -293,6 +299,7 @@ class LocalCall:
     def _begin(self) -> Exchange:
         if self.over:
             raise CommandFailed("the call is over; where the agent did not hang up, the log says why")
+        self._line.skip_gap()
         exchange = self._caller.exchange = Exchange(spoken_from_s=self._line.at_s)
         return exchange
 

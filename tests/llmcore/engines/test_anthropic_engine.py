@@ -268,6 +268,17 @@ async def test_a_stream_that_ends_early_is_an_llm_error(llm: AnthropicLlm, serve
         await read(llm)
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"), [("text/html", "<html>Please log in.</html>"), ("application/json", "{}")]
+)
+async def test_an_answer_that_is_no_stream_is_a_failure_that_names_its_type(
+    llm: AnthropicLlm, server: ScriptedServer, kind: str, text: str
+) -> None:
+    server.answers = [lambda: Response(text, media_type=kind)] * 3
+    with pytest.raises(LlmError, match=f"no stream of events \\(content type: {kind}"):
+        await read(llm)
+
+
 async def test_a_missing_key_is_an_llm_error_that_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(LlmError, match="ANTHROPIC_API_KEY"):

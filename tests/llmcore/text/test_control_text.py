@@ -171,6 +171,60 @@ def test_a_mark_within_a_sentence_is_no_word_if_a_call_follows(call: str) -> Non
         assert read(text) == ("Let me check ", ROME, "")
 
 
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("hang_up() bye", "bye"),
+        ("hang_up() goodbye, and thanks", "goodbye, and thanks"),
+        ("All right. hang_up() thank you for your call", "All right. thank you for your call"),
+        ('order(item="tuna") one moment', "one moment"),
+        ("You end a call by hang_up() bye", "You end a call by hang_up() bye"),
+        ("hang_up() byte by byte", "hang_up() byte by byte"),
+        ('order(item="tuna") one of these', 'order(item="tuna") one of these'),
+    ],
+)
+def test_words_to_the_caller_behind_a_call_explain_nothing(reply: str, said: str) -> None:
+    for pieces in ([reply], list(reply)):
+        control = ControlText(SHOP, parameters=SHOP)
+        parts = [part for piece in pieces for part in control.push(piece)] + control.finish()
+        assert "".join(part.words for part in parts) == said
+        assert any(part.calls for part in parts) == (said != reply)
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        "[THINK] the caller wants two [/THINK]",
+        "<thought>They want a table. For two?</thought>",
+        "<reasoning> look it up first </reasoning>",
+    ],
+)
+@pytest.mark.parametrize("behind", [" one moment.", " It is sunny.", ""])
+def test_a_thought_within_a_sentence_is_never_said(thought: str, behind: str) -> None:
+    text = f"I see {thought}{behind}"
+    words, calls, _ = read([text])
+    assert (" ".join(words.split()), calls) == (f"I see{behind}", [])
+    for at in range(len(text)):
+        assert read([text[:at], text[at:]])[0] == words, at
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "Open it with <thought> and close it with </thought>.",
+        "Write [THINK] before and [/THINK] after it.",
+        "In the <thought> element, which has no end, are words: " + "word " * 200,
+        f"Behind <reasoning> without an end {JSON_CALL}",
+    ],
+)
+def test_a_mark_of_a_thought_that_is_a_word_of_its_sentence_loses_no_words(remark: str) -> None:
+    call = JSON_CALL if JSON_CALL in remark else ""
+    for pieces in ([remark], list(remark)):
+        words, calls, thought = read(pieces)
+        assert (words, thought) == (remark.removesuffix(call), "")
+        assert bool(calls) == bool(call)
+
+
 @pytest.mark.parametrize("behind", [" is", " i", "` gives", ", for", ") und"])
 @pytest.mark.parametrize("call", ['weather(city="Rome")', '{"weather": {"city": "Rome"}}'])
 def test_words_behind_a_call_in_its_sentence_explain_it_however_the_reply_is_cut(

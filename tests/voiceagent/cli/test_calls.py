@@ -87,7 +87,7 @@ def test_a_terminal_of_80_columns_has_the_columns_of_the_list_that_can_be_read(
     assert "ended" in row
     assert "ms" not in row  # nobody waited
     assert "wait" in listed
-    assert "answers" in listed
+    assert "responses" in listed
     assert "left out in 80 columns, and in --json: seconds, cut, failures, KiB" in listed
 
 

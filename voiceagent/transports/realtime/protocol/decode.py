@@ -36,7 +36,7 @@ from voiceagent.transports.realtime.protocol.items import (
 )
 from voiceagent.transports.realtime.protocol.limits import APPEND, check_event, check_length
 from voiceagent.transports.realtime.protocol.mcp_tools import to_servers
-from voiceagent.transports.realtime.protocol.raw_audio import FILE_HEADS, check_raw
+from voiceagent.transports.realtime.protocol.raw_audio import check_raw, may_be_file
 from voiceagent.transports.realtime.protocol.session_settings import (
     FORMATS,
     check_names,
@@ -205,7 +205,7 @@ def append_sound(
     if isinstance(text, bytes) or not text.startswith(heads) or not text.endswith('"}'):
         return None
     begin = len(heads[0] if text.startswith(heads[0]) else heads[1])
-    if text.startswith(FILE_HEADS, begin):
+    if may_be_file(text, begin):
         return None
     try:
         return decode_sound(b64decode(text[begin:-2], validate=True), audio_format)

@@ -11,17 +11,27 @@ from voiceagent.transports.realtime.protocol.errors import RequestError
 FORMAT_NAMES = {AudioFormat.PCMU: "audio/pcmu", AudioFormat.PCMA: "audio/pcma"}
 """The wire's names of formats; all others are "audio/pcm"."""
 _FILES = re.compile(
-    rb"(?P<WAV>RIF[FX](?:....WAVE|.{0,7}\Z))|(?P<Ogg>OggS\0)|(?P<FLAC>fLaC[\0\x80]\0)"
+    rb"(?P<AVI>RIFF....AVI )|(?P<MP4>\0\0..ftyp)|(?P<AU>\.snd\0\0)"
+    rb"|(?P<WAV>RIF[FX](?:....WAVE|.{0,7}\Z))|(?P<Ogg>OggS\0)|(?P<FLAC>fLaC[\0\x80]\0)"
     rb"|(?P<WebM>\x1aE\xdf\xa3[\x80-\xff])|(?P<MP3>ID3[\2-\4]\0)",
     re.DOTALL,
 )
 """Beginnings of files: of 5 bytes and more, or all of an audio that is shorter than its header. Raw audio
 begins so less than once in 100 years of a call.
 """
-FILE_HEADS = ("UklG", "T2dn", "Zkxh", "GkXf", "SUQz")
-"""The first three bytes of each in base64. Audio without them needs no closer look."""
+_FILE_HEADS = ("UklG", "T2dn", "Zkxh", "GkXf", "SUQz", "LnNu")
+"""The first three bytes of each in base64, but of MP4, which begins like silence. Audio without them needs no
+closer look.
+"""
+_MP4_TYPE = "eX"
+"""Characters of base64 at its eighth where an MP4 file (m4a, mov) has the end of "ftyp"."""
 _HEAD_CHARACTERS = 16
 """Characters of base64 with the longest beginning, 12 bytes."""
+
+
+def may_be_file(text: str, begin: int = 0) -> bool:
+    """Return True if audio, in base64 from `begin` on, needs a closer look."""
+    return text.startswith(_FILE_HEADS, begin) or text.startswith(_MP4_TYPE, begin + 8)
 
 
 def check_raw(audio: str, audio_format: AudioFormat, param: str) -> None:
@@ -29,7 +39,7 @@ def check_raw(audio: str, audio_format: AudioFormat, param: str) -> None:
 
     param: the audio's field, for the error.
     """
-    if not audio.startswith(FILE_HEADS):
+    if not may_be_file(audio):
         return
     try:
         found = _FILES.match(from_base64(audio[:_HEAD_CHARACTERS]))
