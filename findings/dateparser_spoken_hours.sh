@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# dateparser 1.5.0: "tomorrow at 7" is tomorrow at the time of the call, "friday at 7" a day in July, and "demain à 7 heures" the day
-# after, seven hours later than now.
+# dateparser 1.5.0: "tomorrow at 7" is tomorrow at the time of the call, "friday at 7" a day in July, and "demain à 7 heures"
+# the day after, seven hours later than now.
 #
-# A caller says "at 7", not "at 7:00" or "7 pm", and a recognizer writes it so. One expects a parser of human dates to read it as
-# an hour, or to return None, as it does for "seven thirty". With "tomorrow", "tonight" or "in two days" the hour is dropped and the
-# time of `RELATIVE_BASE`, or of now, stands in its place (that "tomorrow" alone has the time of now is known, and is not what happens
-# here); `STRICT_PARSING` lets it pass. With a weekday the hour is a month (of `search_dates` and "monday at 7am" that is known;
-# strict parsing returns None, but for "friday at 7 pm", too). French "7 heures" after "demain" is added to now, German "19 Uhr" after
-# a weekday is the day of the month. Each is a full date and time, and nothing is logged, so the table is booked for another time
-# than the caller said. With "pm" or minutes all are right: a test written in such words does not find it.
+# A caller says "at 7", not "at 7:00" or "7 pm", and a recognizer writes it so. One expects a parser of human dates to read it
+# as an hour, or to return None, as it does for "seven thirty". With "tomorrow", "tonight" or "in two days" the hour is dropped
+# and the time of `RELATIVE_BASE`, or of now, stands in its place (that "tomorrow" alone has the time of now is known, and is
+# not what happens here); `STRICT_PARSING` lets it pass. With a weekday the hour is a month (of `search_dates` and "monday at
+# 7am" that is known; strict parsing returns None, but for "friday at 7 pm", too). French "7 heures" after "demain" is added to
+# now, German "19 Uhr" after a weekday is the day of the month. Each is a full date and time, and nothing is logged, so the
+# table is booked for another time than the caller said. With "pm" or minutes all are right: a test written in such words does
+# not find it.
 # What helps: a lone number after "at" written as a time before it is parsed, as below; or a model that fills in the time.
 # Output seen, on Tuesday 1 December 2026 at 10:20: "tomorrow at 7" and "tomorrow evening at 7": 2 December 10:20, strict as well;
 # "tonight at 8": 1 December 10:20; "friday at 7": 1 July 2027; "demain à 7 heures": 2 December 17:20; "freitag um 19 uhr":

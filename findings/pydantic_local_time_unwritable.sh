@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# pydantic 2.14.4 and llguidance 1.9.1: a model whose tool call a grammar constrains cannot write a local time for a `datetime`, and of
-# a `NaiveDatetime` no value that it can write is accepted.
+# pydantic 2.14.4 and llguidance 1.9.1: a model whose tool call a grammar constrains cannot write a local time for a `datetime`,
+# and of a `NaiveDatetime` no value that it can write is accepted.
 #
-# A caller says "tomorrow at half past seven", and a tool has `when: datetime`. Pydantic takes "2026-12-02T19:30:00" as a local time,
-# and writes one so itself; its schema is `"format": "date-time"`. Where a grammar holds the model to the schema (vLLM's guidance,
-# SGLang, llama.cpp by choice), the format is RFC 3339's, which has an offset in any case: after the seconds no quotation mark may
-# come, but Z, + or -, as in `time`. A model that was told of no offset is left with Z, and the table is booked for 19:30 UTC: 20:30 in
-# Berlin, 11:30 in San Francisco. That is a valid call, with no error in any log, and without a grammar a local time passes.
-# `NaiveDatetime`, which ought to help, has the same schema, and refuses each value that the grammar allows: the call fails, however
-# often it is tried again. (That Pydantic's schema and RFC 3339 differ is known, from validators; a validator tells.)
-# outlines-core 0.2.14 has it the other way round: a local time and Z, but no +01:00, so a model that knows its offset cannot write it.
+# A caller says "tomorrow at half past seven", and a tool has `when: datetime`. Pydantic takes "2026-12-02T19:30:00" as a local
+# time, and writes one so itself; its schema is `"format": "date-time"`. Where a grammar holds the model to the schema (vLLM's
+# guidance, SGLang, llama.cpp by choice), the format is RFC 3339's, which has an offset in any case: after the seconds no
+# quotation mark may come, but Z, + or -, as in `time`. A model that was told of no offset is left with Z, and the table is
+# booked for 19:30 UTC: 20:30 in Berlin, 11:30 in San Francisco. That is a valid call, with no error in any log, and without a
+# grammar a local time passes. `NaiveDatetime`, which ought to help, has the same schema, and refuses each value that the
+# grammar allows: the call fails, however often it is tried again. (That Pydantic's schema and RFC 3339 differ is known, from
+# validators; a validator tells.) outlines-core 0.2.14 has it the other way round: a local time and Z, but no +01:00, so a model
+# that knows its offset cannot write it.
 # What helps: a string with a `pattern`, as below, read as a local time by the tool.
 # Output seen, of a local time, Z, +01:00: pydantic's datetime takes all, NaiveDatetime the first; llguidance has the last two,
 # outlines-core the first two, and with the pattern both have the first. After "2026-12-02T19:30:00 may come: + - . Z z
