@@ -49,7 +49,7 @@ def log_as_it_was() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def certificates_read_once() -> Iterator[None]:
-    """Every client of httpx reads the authorities' certificates, 20 to 70 ms of processor time, and tests make
+    """Every client of httpx reads the authorities' certificates, which takes 20 to 70 ms, and tests make
     thousands of clients of servers without TLS.
     """
     with pytest.MonkeyPatch.context() as patch:
