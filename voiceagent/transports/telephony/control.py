@@ -76,7 +76,7 @@ async def send(request: RestRequest) -> Mapping[str, Any]:
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Read the authorities' certificates, once. It takes 20 to 70 ms: too long for the event loop of calls."""
+    """Read the authorities' certificates once: it takes 20 to 70 ms, too long for the event loop of calls."""
     return httpx2.create_ssl_context()
 
 
