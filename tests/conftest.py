@@ -3,9 +3,14 @@
 import gc
 import inspect
 import logging
+import os
 import signal
-from collections.abc import Generator, Iterator
+import ssl
+from collections.abc import Callable, Generator, Iterator
+from functools import cache
 
+import httpx
+import httpx2
 import pytest
 import structlog
 from hypothesis import settings
@@ -40,6 +45,32 @@ def log_as_it_was() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     structlog.reset_defaults()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_read_once() -> Iterator[None]:
+    """Every client of httpx reads the authorities' certificates, which takes 20 to 70 ms, and tests make
+    thousands of clients of servers without TLS.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for library in (httpx, httpx2):
+            patch.setattr(
+                library._transports.default, "create_ssl_context", _read_once(library.create_ssl_context)
+            )
+        yield
+
+
+def _read_once(create: Callable[..., ssl.SSLContext]) -> Callable[..., ssl.SSLContext]:
+    @cache
+    def usual(trust_env: bool, file: str | None, folder: str | None) -> ssl.SSLContext:
+        return create(trust_env=trust_env)
+
+    def created(verify: object = True, cert: object = None, trust_env: bool = True) -> ssl.SSLContext:
+        if verify is not True or cert is not None:
+            return create(verify=verify, cert=cert, trust_env=trust_env)
+        return usual(trust_env, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+    return created
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from audio.resample import resample
 from voiceagent.triage.rules import MIN_TURNS
 
 RATE_HZ = 24_000
-CALLERS = 3
+CALLERS = 5
 TURNS = -(-MIN_TURNS // CALLERS)
 pytestmark = pytest.mark.timeout(300)
 USUAL, SLOW = 'response = "Yes."\nttft_s = 0.1', 'response = "Yes."\nttft_s = 3.0'

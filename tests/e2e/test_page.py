@@ -14,6 +14,7 @@ import pytest
 import pytest_asyncio
 from called_page import REFUSE_THE_MICROPHONE, is_heard, page_at, page_of, said, talk, type_words
 from chromium import chromium
+from fixed_config import write_config
 from playwright.async_api import Route, expect
 from served import calls_at, lent, served
 
@@ -102,13 +103,34 @@ async def server(shared_server: str) -> AsyncIterator[str]:
         yield address
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_demo() -> AsyncIterator[str]:
+    async with served(DEMO) as address:
+        yield address
+
+
 @pytest.fixture
-def with_key(two_lines: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A configuration by which the server takes calls with the key "secret" only."""
-    monkeypatch.setenv("PAGE_KEYS", "secret")
-    text = two_lines.read_text().replace("max_calls = 2", 'api_keys_env = "PAGE_KEYS"')
-    two_lines.write_text(text)
-    return two_lines
+async def demo(shared_demo: str) -> AsyncIterator[str]:
+    """Yield the address of a server of the demo."""
+    async with lent(shared_demo) as address:
+        yield address
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_with_key(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    folder = tmp_path_factory.mktemp("key")
+    config = write_config(folder, 'api_keys_env = "PAGE_KEYS"')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAGE_KEYS", "secret")
+        async with served(config) as address:
+            yield address
+
+
+@pytest.fixture
+async def with_key(shared_with_key: str) -> AsyncIterator[str]:
+    """Yield the address of a server that takes calls with the key "secret" only."""
+    async with lent(shared_with_key) as address:
+        yield address
 
 
 @pytest.fixture
@@ -150,10 +172,10 @@ async def test_the_selected_turn_is_in_view_among_many(server: str, voice: Path)
             assert left >= 0 and right >= 0
 
 
-async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) -> None:
-    async with served(DEMO) as address, chromium(voice) as browser:
+async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path, demo: str) -> None:
+    async with chromium(voice) as browser:
         page = await browser.new_page(
-            base_url=f"http://{address}", viewport={"width": 1280, "height": 800}, color_scheme="dark"
+            base_url=f"http://{demo}", viewport={"width": 1280, "height": 800}, color_scheme="dark"
         )
         faults: list[str] = []
         page.on("pageerror", lambda error: faults.append(str(error)))
@@ -185,19 +207,19 @@ async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) 
         saved = json.loads((await (await downloading.value).path()).read_text())
         assert [turn["outcome"] for turn in saved["turns"]] == ["interrupted", "completed"]
 
-        assert await calls_at(address) == 1
+        assert await calls_at(demo) == 1
         await page.get_by_test_id("talk").click()
         await expect(status).to_have_text("Ready")
         async with asyncio.timeout(10):
-            while await calls_at(address):  # noqa: ASYNC110 - a client can only ask again
+            while await calls_at(demo):  # noqa: ASYNC110 - a client can only ask again
                 await asyncio.sleep(0.1)
         assert not faults
 
 
 async def test_call_over_the_live_api_is_heard_written_and_answered_by_voice(
-    voice: Path, two_lines: Path
+    voice: Path, server: str
 ) -> None:
-    async with page_of(two_lines, voice) as page:
+    async with page_at(server, voice) as page:
         requests: list[str] = []
         page.on("request", lambda request: requests.append(request.url))
         faults: list[str] = []
@@ -223,10 +245,10 @@ async def test_call_over_the_live_api_is_heard_written_and_answered_by_voice(
         assert not faults
 
 
-async def test_the_tool_that_a_spoken_wish_calls_is_shown_with_its_result(tmp_path: Path) -> None:
+async def test_the_tool_that_a_spoken_wish_calls_is_shown_with_its_result(tmp_path: Path, demo: str) -> None:
     # a caller who is misheard, as it happened on a loaded machine, says it again
     wish = await said(["Please wake me at half past six."] * 2, tmp_path / "wish.wav")
-    async with page_of(DEMO, wish) as page:
+    async with page_at(demo, wish) as page:
         await talk(page)
         words = page.get_by_test_id("transcript")
         called = page.locator("code", has_text=re.compile(r"^wake_up_call\(.*half past six"))
@@ -335,8 +357,8 @@ async def test_a_call_waits_for_no_loudspeaker(voice: Path, server: str) -> None
         await expect(page.get_by_test_id("status")).to_have_text("Listening")
 
 
-async def test_the_page_asks_for_a_short_lived_key(voice: Path, with_key: Path) -> None:
-    async with page_of(with_key, voice) as page:
+async def test_the_page_asks_for_a_short_lived_key(voice: Path, with_key: str) -> None:
+    async with page_at(with_key, voice) as page:
         await talk(page)
         await expect(page.get_by_role("alert")).to_contain_text("This server requires a key")
         await page.get_by_label("Key").fill("secret")
@@ -347,8 +369,8 @@ async def test_the_page_asks_for_a_short_lived_key(voice: Path, with_key: Path) 
         await expect(page.get_by_test_id("transcript").locator(".user").first).to_be_visible()
 
 
-async def test_a_key_that_is_wrong_is_said_to_be(voice: Path, with_key: Path) -> None:
-    async with page_of(with_key, voice) as page:
+async def test_a_key_that_is_wrong_is_said_to_be(voice: Path, with_key: str) -> None:
+    async with page_at(with_key, voice) as page:
         await talk(page)
         await page.get_by_label("Key").fill("guess")
         await page.keyboard.press("Enter")

@@ -15,6 +15,7 @@ import httpx
 import pytest
 import uvicorn
 from fixed_config import write_config
+from prompt_server import PromptServer
 from rtc_caller import RtcCaller
 from served import served
 from starlette.applications import Starlette
@@ -26,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 async def serving(app: Starlette) -> AsyncIterator[str]:
     """Serve an application in this process; yields its address."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="warning"))
+    server = PromptServer(uvicorn.Config(app, lifespan="off", log_level="warning"))
     task = asyncio.create_task(server.serve([listening]))
     try:
         yield f"127.0.0.1:{listening.getsockname()[1]}"

@@ -9,7 +9,7 @@ from threading import Event
 
 import numpy as np
 import pytest
-import small_whisper
+from late_import import late
 from llm_load.measure import Load, measure
 from llm_load.replay import Replay
 from llm_load.variants import llm_variants
@@ -23,6 +23,7 @@ from voiceagent.conversation.words import words_of
 from voiceagent.demo import MATERIAL
 from voiceagent.demo.world import system_prompt
 
+small_whisper = late("small_whisper")
 ROOT = Path(__file__).parents[2]
 QUESTION = "When is breakfast served, and until when may I come down?"
 

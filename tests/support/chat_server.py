@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import uvicorn
+from prompt_server import PromptServer
 from starlette.types import ASGIApp
 
 from llmcore.serving.chat_completions import chat_app, chunk, event, usage_chunk
@@ -18,7 +19,7 @@ __all__ = ["chat_app", "chunk", "event", "serve", "usage_chunk"]
 async def serve(app: ASGIApp) -> AsyncIterator[str]:
     """Serve on a free port; yields the base URL, with `/v1`."""
     config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1, lifespan="off")
-    server = uvicorn.Server(config)
+    server = PromptServer(config)
     task = asyncio.create_task(server._serve())  # `serve` would take the test's signal handlers
     while not server.started:
         assert not task.done(), task

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import uvicorn
+from prompt_server import PromptServer
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
@@ -81,7 +82,7 @@ async def hostile_mcp() -> AsyncIterator[str]:
     config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
     listening = uvicorn.Config(app, port=0, log_level="critical").bind_socket()
     listening.listen()
-    server = uvicorn.Server(config)
+    server = PromptServer(config)
     serving = asyncio.create_task(server.serve([listening]))
     try:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"

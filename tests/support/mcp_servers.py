@@ -159,7 +159,9 @@ def main() -> None:
 async def mcp_server(
     kind: str = "shop", port: int = 0
 ) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
-    """A server's address, as `http://127.0.0.1:9000`, and its process. It listens from the beginning."""
+    """A server's address, as `http://127.0.0.1:9000`, and its process, which answers from the beginning: its
+    start takes longer on a loaded machine than a client waits.
+    """
     listening = socket.create_server(("127.0.0.1", port))
     with listening:
         port = listening.getsockname()[1]
@@ -167,6 +169,10 @@ async def mcp_server(
             sys.executable, __file__, kind, str(listening.fileno()), pass_fds=[listening.fileno()]
         )
     try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /started HTTP/1.0\r\n\r\n")
+        await reader.read()
+        writer.close()
         yield f"http://127.0.0.1:{port}", process
     finally:
         if process.returncode is None:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import numpy as np
 import uvicorn
 from phone_server import config_of, routes_of
+from prompt_server import PromptServer
 from starlette.applications import Starlette
 
 from audio.pcm import Samples
@@ -87,7 +88,7 @@ async def phone_agent(brain: Brain) -> AsyncIterator[dict[str, str]]:
         return Session(call_id, services, services.settings, client)
 
     app = Starlette(routes=routes_of(config, open_call))
-    server = uvicorn.Server(
+    server = PromptServer(
         uvicorn.Config(
             app, port=0, ws=FastPath, ws_per_message_deflate=False, lifespan="off", log_level="warning"
         )

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import uvicorn
+from prompt_server import PromptServer
 from scripted_call import ScriptedCall
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
@@ -73,7 +74,7 @@ class ScriptedServer:
             lifespan="off",
             log_level="warning",
         )
-        server = uvicorn.Server(config)
+        server = PromptServer(config)
         task = asyncio.create_task(server.serve([self._socket]))
         try:
             while not server.started:  # noqa: ASYNC110  uvicorn has no event for it

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import uvicorn
+from prompt_server import PromptServer
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -109,7 +110,7 @@ def served_at(routes: list[Any]) -> Iterator[str]:
     app = Starlette(routes=routes)
     listening = uvicorn.Config(app, port=0, log_level="critical").bind_socket()
     listening.listen()  # from now on, and not when the thread gets to it
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+    server = PromptServer(uvicorn.Config(app, log_level="critical"))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:

@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
-from transformers import AutoModel, AutoTokenizer
 
 MEANING_SIZE = 384
 """Dimension of a meaning."""
@@ -82,6 +81,8 @@ def embed(texts: Sequence[str]) -> Tensor:
 @cache
 def _minilm() -> tuple[Any, Any]:
     """Return MiniLM's tokenizer and body, on a GPU if available."""
+    from transformers import AutoModel, AutoTokenizer  # noqa: PLC0415 - takes seconds
+
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return AutoTokenizer.from_pretrained(_folder()), AutoModel.from_pretrained(_folder()).eval().to(device)
 

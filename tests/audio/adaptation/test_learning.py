@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from late_import import late
 from sounds import said
 
 from audio.pcm import Samples
@@ -19,21 +21,27 @@ from audio.wav import write_wav
 from voiceagent.cli.main import main
 
 torch = pytest.importorskip("torch", reason="adaptation needs torch: make train installs it")
-pytest.importorskip("transformers", reason="adaptation needs transformers: make train installs it")
 
-from audio.adaptation.adapt import adapt, learn  # noqa: E402
-from audio.adaptation.network import MoonshineNetwork  # noqa: E402
 from audio.adaptation.recordings import Example, groups, padded_batch  # noqa: E402
 
+if TYPE_CHECKING:
+    from audio.adaptation.network import MoonshineNetwork
+
+adaptation, networks = late("audio.adaptation.adapt"), late("audio.adaptation.network")
 torch.set_num_threads(1)  # threads that wait for each other stand still beside other tests' processes
 QUESTION = "Is there a swimming pool?"
+
+
+@pytest.fixture(autouse=True)
+def installed_transformers() -> None:
+    pytest.importorskip("transformers", reason="adaptation needs transformers: make train installs it")
 
 
 @pytest.fixture(name="network")
 def fresh() -> MoonshineNetwork:
     torch.manual_seed(0)
     encoder, decoder, _ = model_files(None)
-    return MoonshineNetwork(encoder, decoder, rank=4)
+    return networks.MoonshineNetwork(encoder, decoder, rank=4)
 
 
 async def example(network: MoonshineNetwork, text: str) -> Example:
@@ -81,7 +89,7 @@ async def test_what_is_said_gets_likelier_to_network_and_corrected_files(
     network: MoonshineNetwork, tmp_path: Path
 ) -> None:
     asked = await example(network, QUESTION)
-    losses = learn(network, [[asked]] * 20)
+    losses = adaptation.learn(network, [[asked]] * 20)
     write_corrections(adapter := tmp_path / "adapter.npz", network.corrections(1.0))
     sound, (encoder, decoder, _) = await said(QUESTION), model_files(None)
     before, after = (
@@ -95,7 +103,7 @@ async def test_what_is_learned_is_an_adapter_that_the_recognizer_takes(tmp_path:
     sound = await said(QUESTION)
     write_wav(tmp_path / "one.wav", sound, 16_000)
     (table := tmp_path / "table.tsv").write_text(f"one.wav\t{QUESTION}\n")
-    adapt(table, tmp_path / "adapter.npz", None, share=1.0, epochs=24)
+    adaptation.adapt(table, tmp_path / "adapter.npz", None, share=1.0, epochs=24)
     models = (LoadedModel(None, adapter=adapter) for adapter in (None, tmp_path / "adapter.npz"))
     before, after = (model.text(model.transcribe(sound, [], Event()).tokens) for model in models)
     assert before != after == QUESTION
@@ -107,12 +115,12 @@ async def test_what_is_learned_is_an_adapter_that_the_recognizer_takes(tmp_path:
 )
 def test_a_number_that_is_not_allowed_is_named(tmp_path: Path, share: float, epochs: int, named: str) -> None:
     with pytest.raises(ValueError, match=f"{named}; allowed: "):
-        adapt(tmp_path / "none.tsv", tmp_path / "adapter.npz", None, share, epochs)
+        adaptation.adapt(tmp_path / "none.tsv", tmp_path / "adapter.npz", None, share, epochs)
 
 
 def test_a_file_that_cannot_be_written_is_named_before_anything_is_learned(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"there is no folder {tmp_path}/no"):
-        adapt(tmp_path / "none.tsv", tmp_path / "no/adapter.npz", None, 0.4, 1)
+        adaptation.adapt(tmp_path / "none.tsv", tmp_path / "no/adapter.npz", None, 0.4, 1)
 
 
 def test_the_command_names_a_table_that_is_not_there(

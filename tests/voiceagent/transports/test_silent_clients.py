@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import uvicorn
+from prompt_server import PromptServer
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
@@ -59,7 +60,7 @@ async def standing_still(ping_timeout_s: float, ping_interval_s: float = 0.05) -
         lifespan="off",
         log_level="critical",
     )
-    server = uvicorn.Server(config)
+    server = PromptServer(config)
     serving = asyncio.create_task(server.serve([listening]))
     with socket.create_connection(listening.getsockname()) as client:
         client.sendall(HANDSHAKE)

@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 import uvloop
 from library_parts import assert_parts
+from prompt_server import PromptServer
 from starlette.responses import StreamingResponse
 from uvicorn.server import ServerState
 
@@ -42,7 +43,7 @@ async def serving(answer: str = "well", **limits: float) -> AsyncIterator[int]:
 
     listening = socket.create_server(("127.0.0.1", 0))
     http = guarded_http(TransportLimits().model_copy(update=limits))
-    server = uvicorn.Server(uvicorn.Config(app, http=http, lifespan="off", log_level="warning"))
+    server = PromptServer(uvicorn.Config(app, http=http, lifespan="off", log_level="warning"))
     task = asyncio.create_task(server.serve([listening]))
     try:
         while not server.started:  # noqa: ASYNC110  uvicorn has no event for it

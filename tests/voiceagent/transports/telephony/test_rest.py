@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
+import threading
+
 import httpx
 import pytest
 from phone_server import phone_server
@@ -48,6 +51,20 @@ async def test_an_api_that_does_not_answer_is_told_in_words(monkeypatch: pytest.
     async with receiving(None) as api:
         with pytest.raises(ControlError, match=r"POST http\S+: nothing came within 0\.1 s"):
             await control.send(control.RestRequest("POST", api.url, json={}))
+
+
+async def test_certificates_are_read_once_and_outside_the_event_loop(monkeypatch: pytest.MonkeyPatch):
+    threads: list[int] = []
+
+    def read(context: ssl.SSLContext, *sources: object) -> None:
+        threads.append(threading.get_ident())
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", read)
+    async with receiving() as api:
+        for _ in range(2):
+            await control.send(control.RestRequest("POST", api.url, json={}))
+    assert len(threads) <= 1, "once in this process"
+    assert threading.get_ident() not in threads
 
 
 async def test_plivo_is_not_asked_to_dial_what_its_way_back_would_refuse():
