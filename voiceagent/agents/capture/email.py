@@ -84,8 +84,8 @@ class Email(Task[str]):
         if (answer := answer_of(text, now.words)) is not None and not answer[1]:
             return Heard(draft=draft)
         if now.language == "en":
-            first = _PROVIDER_FIRST.match(text) or _DOMAIN_FIRST.match(text)
-            text = first.expand(r"\g<local> at \g<domain>") if first else text
+            domain_first = _PROVIDER_FIRST.match(text) or _DOMAIN_FIRST.match(text)
+            text = domain_first.expand(r"\g<local> at \g<domain>") if domain_first else text
         said = _GREETING_MAILBOX.search(text) if now.language == "en" else None
         plain = said[0] if said else without_openings(text, now.language)
         before, after = split_at_repair(plain, now.language)
