@@ -4,7 +4,7 @@ python tests/bench/captured_values.py ENGINE=VOICE... [--speed=0.9] [--values=FI
 
 ENGINE is espeak, piper-english (a file) or kokoro. FILE is a JSON list of kinds, values and the caller's
 first words; without it, the values are those of captured_values.json, which is for tuning.
-captured_values_held_back.json has values that nothing is tuned on.
+captured_values_held_back.json and captured_values_later.json have values that nothing is tuned on.
 
 Each value is said by one of the voices, at the speed at which people dictate, understood by the demo's
 recognizer as it is in calls (decoded whole, without turn detection) and given to the dialogue of its
@@ -12,8 +12,8 @@ task. The caller confirms what is right. Otherwise the caller corrects the part 
 another way: a letter by an example, by its place or by the wrong one, a doubled letter, a word, the domain or
 its ending; or says no and spells, half of the callers with the ICAO alphabet and the others with a word of
 their own where letters sound alike. Asked for the domain alone or for the rest of a number, the caller says
-it, which counts as no correction. Printed are the values of each engine and kind that are right at once, and
-after at most one correction.
+it, which counts as no correction. Days, times and amounts are said again. Printed are the values of each
+engine and kind that are right at once, and after at most one correction.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from contextlib import aclosing
 from datetime import datetime
 from itertools import cycle, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from captured_value_corrections import correction, in_groups, spelled, spelled_domain, spoken_domain
@@ -37,7 +38,18 @@ from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.resample import resample
 from audio.synthesizers import Synthesizer, speak_with
 from audio.synthesizers.voices import VoiceSettings
-from voiceagent.agents.capture import Card, Circumstances, Code, Email, Name, PhoneNumber, Task
+from voiceagent.agents.capture import (
+    Amount,
+    Card,
+    Circumstances,
+    Code,
+    Date,
+    Email,
+    Name,
+    PhoneNumber,
+    Task,
+    Time,
+)
 from voiceagent.agents.capture.dialogue import Ask, Captured, Dialogue
 from voiceagent.agents.capture.languages import capture_language
 from voiceagent.config import default_config
@@ -48,22 +60,26 @@ NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
 PAUSE_S = 0.2
 KOKORO = "weights:kokoro-82m/kokoro-v1.0.int8.onnx"
 TUNING = Path(__file__).with_name("captured_values.json")
-KINDS = ("e-mail", "name", "phone number", "order number", "card", "code")
+SAID_AGAIN = ("date", "time", "amount")
+KINDS = ("e-mail", "name", "phone number", "order number", "card", "code", *SAID_AGAIN)
 MAX_STEPS = 12
 
 Asked = tuple[str, str, str]
 """Kind, value and the caller's first words."""
 
 
-def task_of(kind: str, value: str) -> Task[str]:
+def task_of(kind: str, value: str) -> Task[Any]:
     """Return the task that captures a value of this kind. Of an order number, the length is known."""
-    tasks: dict[str, Task[str]] = {
+    tasks: dict[str, Task[Any]] = {
         "e-mail": Email(""),
         "name": Name(""),
         "phone number": PhoneNumber(""),
         "order number": PhoneNumber("", lengths=(len(value),)),
         "card": Card(""),
         "code": Code("", lengths=(len(value),)),
+        "date": Date(""),
+        "time": Time(""),
+        "amount": Amount(""),
     }
     return tasks[kind]
 
@@ -90,8 +106,8 @@ class Caller:
         not count.
         """
         kind, value, words = asked
-        dialogue: Dialogue[str] = Dialogue(task_of(kind, value), NOW)
-        step: Ask | Captured[str] = dialogue.begin()
+        dialogue: Dialogue[Any] = Dialogue(task_of(kind, value), NOW)
+        step: Ask | Captured[Any] = dialogue.begin()
         corrections = 0
         for _ in range(MAX_STEPS):
             if isinstance(step, Captured) or corrections > 2:
@@ -102,7 +118,7 @@ class Caller:
             if isinstance(step, Captured):
                 break
             read = dialogue.value
-            if read is not None and read.lower() == value.lower():
+            if read is not None and str(read).lower() == value.lower():
                 return corrections
             if self._show and step.text:
                 print(f"    agent: {step.text}")
@@ -111,6 +127,9 @@ class Caller:
                 words = missing
                 continue
             corrections += read is not None or words != "No."
+            if kind in SAID_AGAIN:
+                words = asked[2] if read is None else f"No, {asked[2]}"
+                continue
             words = spelled(kind, value, self._habit)
             if read is not None:
                 words = correction(kind, value, read, self._habit)

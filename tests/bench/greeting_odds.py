@@ -2,8 +2,9 @@
 
 python tests/bench/greeting_odds.py
 
-A logistic regression with an L2 penalty, by Adam, on all greetings of `support/greetings.py` but `RESERVED`,
-on others made of templates, and on some of both as the demo's recognizer heard them over a telephone in
+Two logistic regressions with an L2 penalty, by Adam: of a machine against a person, and, among machines, of a
+menu and of a screener against a voicemail. Learned from are all greetings of `support/greetings.py` but
+`BY_VOICE`, others made of templates, and some of both as the demo's recognizer heard them over a telephone in
 voices of eSpeak NG, half of them in a room (`greetings_heard.tsv`). Features in fewer than eight greetings
 are left out, and the weights rounded to a quarter. Printed is how many greetings of each set are right.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
 
@@ -21,8 +22,9 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 
 from greeting_templates import made
-from greetings import DRAWN, HEARD, HELD_BACK, KNOWN, LAST, LATER, LOOKED_AT, MEASURED, UNSEEN, Row
+from greetings import DRAWN, HEARD, HELD_BACK, KNOWN, LAST, LATER, LOOKED_AT, MEASURED, RESERVED, UNSEEN, Row
 
+from voiceagent.session.agent import AnsweredBy
 from voiceagent.transports.telephony.outbound.policies import greeting_odds
 from voiceagent.transports.telephony.outbound.policies.greeting_odds import features, words_of
 
@@ -34,7 +36,7 @@ ROUNDED_TO = 0.25
 EACH = 12
 TIMES = 2
 """Weight of a greeting that was written or heard, where one of a template counts once."""
-WRITTEN = [*KNOWN, *LOOKED_AT, *HELD_BACK, *LATER, *DRAWN, *UNSEEN, *LAST, *MEASURED]
+WRITTEN = [*KNOWN, *LOOKED_AT, *HELD_BACK, *LATER, *DRAWN, *UNSEEN, *LAST, *MEASURED, *RESERVED]
 HEADER = '''"""Weights of `greeting_odds`, in nats, written by `tests/bench/greeting_odds.py`: do not edit."""
 
 from __future__ import annotations
@@ -42,35 +44,51 @@ from __future__ import annotations
 '''
 
 
-def learned(rows: Sequence[Row]) -> Model:
-    """Return the bias and the weight of each feature, rounded."""
+def learned(rows: Sequence[Row], kinds: Sequence[tuple[AnsweredBy, ...]]) -> list[Model]:
+    """Return a model for each group of kinds, against the kinds in no group: bias and weights, rounded."""
     has = [features(words) for _, _, words in rows]
     counts = Counter(one for each in has for one in each)
     names = sorted(one for one, count in counts.items() if count >= MIN_GREETINGS)
     columns = {name: at for at, name in enumerate(names)}
-    cells = [(row, columns[one]) for row, each in enumerate(has) for one in each if one in columns]
-    row, column = np.array(cells).T
-    machine = np.array([kind != "person" for kind, _, _ in rows], np.float64)
+    row, column = np.array(
+        [(row, columns[one]) for row, each in enumerate(has) for one in each if one in columns]
+    ).T
+    is_kind = np.array([[kind in group for kind, _, _ in rows] for group in kinds], np.float64)
     penalty = np.array([PENALTY] * len(names) + [0.0])
-    weights, mean, squares = np.zeros((3, len(penalty)))
+    weights, mean, squares = np.zeros((3, len(kinds), len(penalty)))
     for step in range(1, STEPS + 1):
-        odds = np.bincount(row, weights[column], len(rows)) + weights[-1]
-        error = 1 / (1 + np.exp(-odds)) - machine
-        slope = np.append(np.bincount(column, error[row], len(names)), error.sum()) / len(rows)
-        slope += penalty * weights
+        odds = np.array([np.bincount(row, each[column], len(rows)) + each[-1] for each in weights])
+        error = np.exp(odds) / (1 + np.exp(odds).sum(0)) - is_kind
+        slope = np.array([np.append(np.bincount(column, e[row], len(names)), e.sum()) for e in error])
+        slope = slope / len(rows) + penalty * weights
         mean = MEAN * mean + (1 - MEAN) * slope
         squares = SQUARES * squares + (1 - SQUARES) * slope**2
         weights -= STEP * mean / (1 - MEAN**step) / (np.sqrt(squares / (1 - SQUARES**step)) + 1e-8)
     rounded = np.round(weights / ROUNDED_TO) * ROUNDED_TO
-    return float(rounded[-1]), {name: float(rounded[at]) for at, name in enumerate(names) if rounded[at]}
+    return [(float(each[-1]), dict(_not_zero(names, each))) for each in rounded]
 
 
-def right(model: Model, rows: Sequence[Row]) -> int:
-    """Return the greetings of which person or machine is known by the odds alone."""
+def _not_zero(names: Sequence[str], weights: np.ndarray) -> Iterator[tuple[str, float]]:
+    return ((name, float(weight)) for name, weight in zip(names, weights, strict=False) if weight)
+
+
+def odds_of(model: Model, words: str) -> float:
+    """Return the log-odds of a greeting."""
     bias, weights = model
-    return sum(
-        (bias + sum(weights.get(one, 0.0) for one in features(words)) > 0) == (kind != "person")
-        for kind, _, words in rows
+    return bias + sum(weights.get(one, 0.0) for one in features(words))
+
+
+def kind_by(models: Sequence[Model], words: str) -> AnsweredBy:
+    """Return the kind of a greeting. models: of a machine, a menu and a screener."""
+    machine, menu, screener = (odds_of(model, words) for model in models)
+    if machine <= 0:
+        return "person"
+    return (
+        "voicemail"
+        if max(menu, screener) < greeting_odds.MIN_AGAINST_VOICEMAIL
+        else "menu"
+        if menu >= screener
+        else "screener"
     )
 
 
@@ -80,27 +98,45 @@ def usual(rows: Sequence[Row]) -> list[str]:
     return sorted(one for one, count in counts.items() if count >= MIN_GREETINGS)
 
 
-def written(model: Model, words: Sequence[str]) -> str:
-    """Return the module with the weights. words: the usual ones."""
-    bias, weights = model
+def written(models: Sequence[Model], words: Sequence[str]) -> str:
+    """Return the module with the weights. models: of a machine, a menu, a screener."""
+    tables = "".join(
+        f'{name}_BIAS = {bias}\n{name} = """\n{table_of(weights)}\n"""\n'
+        for name, (bias, weights) in zip(("MACHINE", "MENU", "SCREENER"), models, strict=True)
+    )
+    return f'{HEADER}{tables}USUAL_WORDS = """\n{wrapped(words)}\n"""\n'
+
+
+def table_of(weights: Mapping[str, float]) -> str:
+    """Return the lines of a table: each weight, and the features that have it."""
     groups: defaultdict[float, list[str]] = defaultdict(list)
     for name, weight in weights.items():
         groups[weight].append(name)
-    lines = [line for weight in sorted(groups) for line in wrap(f"{weight} {' '.join(groups[weight])}", 108)]
-    table, usual_words = "\n".join(lines), "\n".join(wrap(" ".join(words), 108))
-    return f'{HEADER}BIAS = {bias}\nTABLE = """\n{table}\n"""\nUSUAL_WORDS = """\n{usual_words}\n"""\n'
+    return "\n".join(wrapped([str(weight), *groups[weight]]) for weight in sorted(groups))
+
+
+def wrapped(words: Sequence[str]) -> str:
+    """Return lines of words."""
+    return "\n".join(wrap(" ".join(words), 108))
 
 
 def main() -> None:
-    """Write the table."""
+    """Write the tables."""
     rows = [*TIMES * [*WRITTEN, *HEARD], *made(EACH)]
-    model = learned(rows)
+    machines = [row for row in rows if row[0] not in ("person", "fax")]
+    models = [
+        *learned(rows, [("voicemail", "menu", "screener", "fax")]),
+        *learned(machines, [("menu",), ("screener",)]),
+    ]
     path = Path(str(greeting_odds.__file__)).with_name("greeting_weights.py")
-    path.write_text(written(model, usual([*WRITTEN, *made(EACH)])))
+    path.write_text(written(models, usual([*WRITTEN, *made(EACH)])))
     sets = {"written": WRITTEN, "heard": HEARD, "other greetings of the templates": made(2, seed=2)}
     for name, greetings in sets.items():
-        print(f"{name}: person or machine {right(model, greetings)} of {len(greetings)}")
-    print(f"{len(model[1])} weights")
+        kinds = [(kind, kind_by(models, words)) for kind, _, words in greetings]
+        right = sum(kind == found for kind, found in kinds)
+        machine = sum((kind == "person") == (found == "person") for kind, found in kinds)
+        print(f"{name}: of {len(greetings)}, kind {right}, person or machine {machine}")
+    print(f"{sum(len(weights) for _, weights in models)} weights")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 KNOWN were used to write the policy, and LOOKED_AT to widen it, with lengths of 2.7 words a second. HELD_BACK
 and LATER were written before the policy ran on them, and it was not changed for them afterwards. From all of
-these, from DRAWN, UNSEEN, LAST and MEASURED, from `greeting_templates` and from HEARD, which are some of both
-as a recognizer heard them, the weights of `greeting_odds` are learned. RESERVED has no part in them: it is
-for one measurement by sound. MEASURED was such a set before.
+these, from DRAWN, UNSEEN, LAST, MEASURED and RESERVED, from `greeting_templates` and from HEARD, which are
+some of both as a recognizer heard them, the weights of `greeting_odds` are learned. BY_VOICE has no part in
+them: it is for one measurement by sound. MEASURED and RESERVED were such sets before.
 """
 
 from __future__ import annotations
@@ -166,6 +166,7 @@ LAST = tuple(_read(Path(__file__).with_name("greetings_last.tsv")))
 HEARD = tuple(_read(Path(__file__).with_name("greetings_heard.tsv")))
 MEASURED = tuple(_read(Path(__file__).with_name("greetings_measured.tsv")))
 RESERVED = tuple(_read(Path(__file__).with_name("greetings_reserved.tsv")))
+BY_VOICE = tuple(_read(Path(__file__).with_name("greetings_voice.tsv")))
 
 HELD_BACK: tuple[Row, ...] = (
     ("person", 0.9, "Hello, Wilson residence."),

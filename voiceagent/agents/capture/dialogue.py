@@ -60,6 +60,7 @@ class Dialogue(Generic[T]):
         self._refused_values: set[T] = set()
         self._said_again: set[T] = set()  # by a caller who refused it, and then said the same
         self._draft = self._keys = ""
+        self._wrong_part = ""  # of the value, as the caller calls it
         self._asked = task.question
         self._rounds = self._silences = self._mere_refusals = self.corrections = 0
 
@@ -151,11 +152,16 @@ class Dialogue(Generic[T]):
         if answer is not None and answer[0]:
             return Captured(self._value)
         rest = text if answer is None else answer[1]
-        corrected = self._task.correct(self._value, _after_no(text, self._now) if answer else rest, self._now)
+        said = f"{self._wrong_part} {_after_no(text, self._now) if answer else rest}".strip()
+        corrected = self._task.correct(self._value, said, self._now)
         if corrected is not None and corrected != self._value and corrected not in self._refused_values:
             self.corrections += 1
             self._refused_values.add(self._value)
             return self._read_back(corrected) if self._counted() else Captured(None)
+        if corrected is None and (part := self._task.refused_part(rest, self._now)):
+            self.corrections += 1
+            self._wrong_part = part
+            return self._ask(self._now.words.prompts.spell) if self._counted() else Captured(None)
         same = answer is not None and corrected == self._value and self._says_value(rest)
         if same and self._value not in self._said_again:
             self.corrections += 1
@@ -220,7 +226,7 @@ class Dialogue(Generic[T]):
         self._draft, self._keys, self._open = "", "", None
         if not self._task.confirm or (self._task.private and not self._task.masked):
             return Captured(value)
-        self._value = value
+        self._value, self._wrong_part = value, ""
         careful = self.corrections > 0
         return self._ask(
             self._now.words.prompts.confirm.format(self._task.read_back(value, self._now, careful))

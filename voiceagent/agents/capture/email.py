@@ -41,6 +41,13 @@ _DOMAIN_FIRST = re.compile(
     re.I,
 )
 """A domain that is said before the name: "at gmail dot com, it's bob smith"."""
+_PROVIDER_FIRST = re.compile(
+    r"^\W*(?:(?:hello|hi|sure|yes|okay)\W+)?at\s+(?P<domain>"
+    + "|".join(re.escape(one).replace(r"\.", r"(?:\.|\s+dot\s+)") for one in PROVIDERS)
+    + r")[\s,.;]+(?:it's|it is|that's|the name is|my name is)\s+(?P<local>.+)$",
+    re.I,
+)
+"""The same of a large provider, where nothing but a greeting stands before it, and no pause is needed."""
 _FILLERS = ("uh", "um", "er", "hm", "well", "äh", "ähm", "eh")
 _SAID_AGAIN = 0.7
 """Minimum similarity of a first part and the words in its place: "bob" and "bob forty two"."""
@@ -77,7 +84,8 @@ class Email(Task[str]):
         if (answer := answer_of(text, now.words)) is not None and not answer[1]:
             return Heard(draft=draft)
         if now.language == "en":
-            text = _DOMAIN_FIRST.sub(r"\g<local> at \g<domain>", text)
+            domain_first = _PROVIDER_FIRST.match(text) or _DOMAIN_FIRST.match(text)
+            text = domain_first.expand(r"\g<local> at \g<domain>") if domain_first else text
         said = _GREETING_MAILBOX.search(text) if now.language == "en" else None
         plain = said[0] if said else without_openings(text, now.language)
         before, after = split_at_repair(plain, now.language)

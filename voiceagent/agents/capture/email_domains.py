@@ -43,7 +43,10 @@ def corrected_domain(domain: str, refused: str) -> str:
     others = [one for one in PROVIDERS if one != refused and one not in CUT_OFF]
     near = _nearest(domain, others, _NEAR_CORRECTED)
     heard_well = domain in PROVIDERS and domain != refused
-    return near if near and not heard_well else nearest_domain(domain)
+    if near and not heard_well:
+        return near
+    drawn = nearest_domain(domain)
+    return domain if drawn == refused else drawn
 
 
 def nearest_domain(domain: str) -> str:

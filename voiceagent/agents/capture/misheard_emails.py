@@ -13,6 +13,7 @@ from voiceagent.text_normalization.spoken_digits import number_at
 
 MAX_WORDS = 3
 """Words of a local part without a sign between them: more are a sentence."""
+_DIGIT = r"(?:zero|one|two|three|four|five|six|seven|eight|nine|\d+)"
 _MISHEARD = (
     (re.compile(r"\bnot\b", re.I), "dot"),
     (re.compile(r"(?<=\w )dart (?!at\b)", re.I), "dot "),
@@ -25,11 +26,12 @@ _MISHEARD = (
         ),
         r"at \1",
     ),
-    (re.compile(r"\btoo?,? (?=at\b)", re.I), "2 "),
-    (re.compile(r"\bfor,? (?=at\b)", re.I), "4 "),
+    (re.compile(rf"\btoo?,? (?=(?:at|{_DIGIT})\b)", re.I), "2 "),
+    (re.compile(rf"\bfor,? (?=(?:at|{_DIGIT})\b)", re.I), "4 "),
     (re.compile(r"\bout look\b", re.I), "outlook"),
     (re.compile(r"\b(?:at (?:g|gee|e)[ -]?|edge ?)mail\b", re.I), "at gmail"),
     (re.compile(r"\b(?:hot|heart|hard) ?mail\b", re.I), "hotmail"),
+    (re.compile(r"(?<=\w\w\.[a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), " dot "),  # "steve.p. long"
     # "t dot baker" is written as an initial; letters that are spelled follow each other
     (re.compile(r"(?<![\w.,] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
 )

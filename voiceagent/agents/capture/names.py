@@ -16,6 +16,7 @@ from voiceagent.agents.capture.self_repairs import repaired_text, split_at_no, w
 from voiceagent.agents.capture.spelled_names import SIMILAR, spelled_words
 from voiceagent.agents.capture.symbols import symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
+from voiceagent.conversation.words import words_of
 from voiceagent.text_normalization.languages import word_set
 
 _SIMILAR_WORD = 0.5
@@ -24,6 +25,11 @@ _FEW_LETTERS = 2
 """Letters that are a remark on a name rather than a part of it, at most: "with two L's"."""
 _PAUSES = (r"[,.;]\s*", r"[,.;]\s+")
 """Patterns around a mere "no" within a name: pauses, as "No" is a name too."""
+_TITLE = re.compile(
+    r"^\W*(?:(?:dr|doctor|mr|mister|mrs|missus|ms|miss|prof|professor|herr|frau|doktor|señora?)\b[.\s]+)+(?=[^\W\d_]{2})",
+    re.I,
+)
+"""Titles before a name, which are none of it."""
 MAX_WORDS = 5
 """Maximum words of a name: more are a sentence."""
 _LABELS = {
@@ -53,6 +59,11 @@ _ABOUT_NAME = word_set(
     "sin"
 )
 """Words after a label that make it a remark, in any language: "the last name is wrong"."""
+_WRONG = word_set(
+    "wrong incorrect not right correct still quite falsch verkehrt nicht richtig stimmt mal está no es "
+    "incorrecto correcto equivocado"
+)
+"""Words that say no more than that a part of a name is wrong."""
 _INITIAL = re.compile(r"(?<![^\W_])[^\W_]|(?<=\bmc)[^\W_](?=\w\w)")
 
 
@@ -65,10 +76,7 @@ class Name(Task[str]):
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse words and letters: letters replace the word that they spell."""
         said, remark = signs_said(without_openings(text, now.language))
-        before, after = split_at_no(without_asides(said, now.language), now.language, _PAUSES)
-        name = _spelled_name(after, now)
-        if before:
-            name = repaired_text(_spelled_name(before, now), name)
+        name = _repaired_name(without_asides(said, now.language), now)
         name = correct_sign(name, remark) or name
         if not name or len(name.split()) > MAX_WORDS:
             return Heard()
@@ -98,6 +106,19 @@ class Name(Task[str]):
             return _capitalized(_with_words(value.lower().split(), words)) if words else None
         changed = correct_text(value.lower(), plain, now)
         return None if changed is None else _capitalized(changed)
+
+    def refused_part(self, text: str, now: Circumstances) -> str:
+        """Return the label of the part of a name that is wrong."""
+        labels = list(_LABELS[now.language].finditer(text)) if now.language in _LABELS else []
+        rest = set(words_of(text[labels[0].end() :])) if len(labels) == 1 else set()
+        return labels[0][0].strip() if rest and rest <= _WRONG else ""
+
+
+def _repaired_name(text: str, now: Circumstances) -> str:
+    """Return the name in a text, in lower case, after the caller's self-corrections: "Hill, no, Hall"."""
+    before, after = split_at_no(text, now.language, _PAUSES)
+    name = _spelled_name(_TITLE.sub("", after), now)
+    return repaired_text(_repaired_name(before, now), name) if before else name
 
 
 def _spelled_name(text: str, now: Circumstances) -> str:

@@ -44,14 +44,14 @@ def split_at_repair(text: str, language: str) -> tuple[str, str]:
 
 def split_at_no(text: str, language: str, between: tuple[str, str]) -> tuple[str, str]:
     """Return the text before a self-correction and the one after it, as `split_at_repair`; a mere "no" is one
-    too. between: patterns of what must stand before and behind that "no".
+    too, the last one of several. between: patterns of what must stand before and behind that "no".
     """
     before, after = split_at_repair(text, language)
     if before:
         return before, after
     refusals = "|".join(phrase[0] for phrase in capture_language(language).no if len(phrase) == 1)
-    *said, again = re.split(rf"{between[0]}(?:{refusals}){between[1]}(?=\w)", after, flags=re.I)
-    return " ".join(said), again
+    found = list(re.finditer(rf"{between[0]}(?:{refusals}){between[1]}(?=\w)", after, flags=re.I))
+    return (after[: found[-1].start()], after[found[-1].end() :]) if found else ("", after)
 
 
 def parse_meant(text: str, language: str, parse: Callable[[str], T | None]) -> T | None:

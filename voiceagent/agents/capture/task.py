@@ -144,6 +144,15 @@ class Task(ABC, Generic[T]):
         """
         return self.hear(text, "", now).value
 
+    def refused_part(self, text: str, now: Circumstances) -> str:
+        """Return the caller's words for the part of a value that is wrong ("the last name"); "" without any.
+
+        Args:
+            text: The transcript of the caller's answer to the value.
+            now: Facts of the call.
+        """
+        return ""
+
     def press(self, keys: str, now: Circumstances) -> Heard[T]:
         """Parse keys that were pressed.
 

@@ -22,6 +22,12 @@ _NOON = {
     "medianoche": 0,
 }
 _MORNING = ("am", "morning", "morgens", "vormittags", "früh", "madrugada")
+_BESIDE_HOUR = re.compile(
+    r"\b(?:(?:a )?(?:(?P<half>half(?: an)?)|(?P<quarter>quarter(?: of)? an)) hour|"
+    r"(?P<minutes>[\w-]+) minutes?) (?P<side>before|to|after|past) "
+)
+"""A time by its distance from an hour: "half an hour before midnight", "ten minutes after three"."""
+_SIDES = {"before": "to", "to": "to", "after": "past", "past": "past"}
 _AFTERNOON = ("pm", "afternoon", "evening", "night", "tonight", "nachmittags", "abends", "tarde", "noche")
 _BEFORE_HOUR = ("at", "um", "las", "la", "gegen", "by", "around", "about", "after", "before", "until", "till")
 _AFTER_HOUR = ("oclock", "uhr", "am", "pm", "hundred", "ish")
@@ -164,10 +170,16 @@ def _tokens(text: str, language: str) -> list[str]:
     """Return the words and figures of a text in lower case."""
     lower = re.sub(r"\b([ap])\.?\s?m\b\.?", r"\1m", text.lower()).replace("o'clock", "oclock")
     lower = _DASHED.sub(" to ", with_colons(lower, language))
+    if language == "en":
+        lower = _BESIDE_HOUR.sub(lambda found: f"{_minutes_named(found)} {_SIDES[found['side']]} ", lower)
     tokens = re.findall(r"\d{1,2}:\d\d|\d+(?=[ap]m)|\d+(?!st|nd|rd|th|\d)|[^\W\d_]+", lower)
     if language != "en":  # "am" is a preposition in German
         tokens = [token for token in tokens if token not in ("am", "pm")]
     return _with_one(tokens) if language == "es" else tokens
+
+
+def _minutes_named(found: re.Match[str]) -> str:
+    return "30 minutes" if found["half"] else "quarter" if found["quarter"] else f"{found['minutes']} minutes"
 
 
 def _with_one(tokens: Sequence[str]) -> list[str]:

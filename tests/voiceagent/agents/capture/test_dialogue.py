@@ -40,6 +40,26 @@ def hold(task: Task[Any], *turns: str) -> tuple[Dialogue[Any], Ask | Captured[An
     return dialogue, step
 
 
+@pytest.mark.parametrize(
+    ("remark", "answer", "name"),
+    [
+        ("The last name is wrong.", "H U L L", "Tom Hull"),
+        ("No, my first name is not correct.", "It's Paul.", "Paul Hill"),
+    ],
+)
+def test_a_part_that_is_called_wrong_is_asked_for_alone(remark: str, answer: str, name: str) -> None:
+    assert hold(Name("Name?"), "Tom Hill", remark)[1] == Ask(SPELL, False, "name")
+    assert hold(Name("Name?"), "Tom Hill", remark, answer)[0].value == name
+    assert hold(Name("Name?"), "Tom Hill", remark, "Yes.")[1] == Captured("Tom Hill")
+
+
+def test_a_domain_is_not_drawn_to_the_one_that_was_refused() -> None:
+    dialogue, _ = hold(Email(QUESTION), "bob at gmx dot be")
+    assert dialogue.value == "bob@gmx.de"
+    assert dialogue.on_words("no, at g m x dot b e") != ask(QUESTION)
+    assert dialogue.value == "bob@gmx.be"
+
+
 def test_a_value_is_read_back_and_confirmed() -> None:
     dialogue, step = hold(Email(QUESTION), "bob at gmail dot com")
     assert step == ask("I have B, O, B, at gmail.com. Is that right?", dictated=False)

@@ -8,12 +8,12 @@ from enum import Enum, auto
 from audio.steady_tones import SteadyTone
 from voiceagent.session.agent import AnsweredBy
 from voiceagent.transports.telephony.outbound.policies import greeting_phrases as phrases
-from voiceagent.transports.telephony.outbound.policies.greeting_odds import log_odds
+from voiceagent.transports.telephony.outbound.policies.greeting_odds import kind_of_machine, log_odds
 from voiceagent.transports.telephony.outbound.policies.greeting_phrases import normalized, plain_text
 
-MIN_LOG_ODDS = -2.0
-"""Log-odds of a machine below which neither a phrase nor the length makes one ("I don't take calls like
-this."): all words decide after the silence.
+MIN_PHRASE_LOG_ODDS, MIN_LENGTH_LOG_ODDS = -0.5, -2.0
+"""Log-odds of a machine below which a known phrase ("I don't take calls like this.") or the length makes
+none: all words decide after the silence.
 """
 
 LONG_GREETING_S = 4.5
@@ -42,41 +42,23 @@ def kind_of_words(words: str, length_s: float) -> AnsweredBy | None:
     beginning of the first word to the end of the last.
     """
     plain, odds = plain_text(words), log_odds(words)
-    machine = _kind_of_machine(plain)
-    if machine == "voicemail" and _speaks_for_another(plain):
+    machine, named = kind_of_machine(words), phrases.kind_by_phrases(plain)
+    if named == "voicemail" and _speaks_for_another(plain):
         return "person"
-    if machine is not None and odds >= MIN_LOG_ODDS:
+    if named is not None and odds >= MIN_PHRASE_LOG_ODDS:
         return machine
     asks = _asks(words, plain)
-    if length_s >= (LONG_QUESTION_S if asks else LONG_GREETING_S) and odds >= MIN_LOG_ODDS:
-        return "voicemail"
+    if length_s >= (LONG_QUESTION_S if asks else LONG_GREETING_S) and odds >= MIN_LENGTH_LOG_ODDS:
+        return machine
     short = len(plain.split()) <= SHORT_WORDS and (asks or plain.strip() not in _BARE_GREETINGS)
     return "person" if short or (phrases.QUESTION.search(plain) and odds <= 0) else None
 
 
-def _kind_of_machine(plain: str) -> AnsweredBy | None:
-    """Return the kind of machine that says a known phrase, None without one. plain: without punctuation."""
-    if phrases.SCREENER.search(plain):
-        return "screener"
-    voicemail, menu = phrases.VOICEMAIL.search(plain), phrases.MENU.search(plain)
-    if menu and not (voicemail and _has_mailbox_keys(plain, menu.start())):
-        return "menu"
-    return "voicemail" if voicemail else None
-
-
-def _has_mailbox_keys(plain: str, menu_at: int) -> bool:
-    """Return True if the keys of an announcement are a voicemail's: not where a message is one of the choices
-    ("To leave a message, press two").
+def may_continue(words: str) -> bool:
+    """Return True if the words of a recording decide its kind only together with those that may follow: they
+    have no phrase, or one with which menus begin, too.
     """
-    message = phrases.MAILBOX_KEYS.search(plain)
-    return message is not None and (
-        message.start() < menu_at or phrases.ASKS_FOR_MESSAGE.search(plain) is not None
-    )
-
-
-def may_become_menu(words: str) -> bool:
-    """Return True if a menu may follow these words of a recording: they ask for no message."""
-    return phrases.VOICEMAIL.search(phrases.OPENS_MENUS.sub(" ", plain_text(words))) is None
+    return phrases.kind_by_phrases(phrases.OPENS_MENUS.sub(" ", plain_text(words))) is None
 
 
 def _speaks_for_another(plain: str) -> bool:
@@ -155,7 +137,8 @@ class Greeting:
         if self.kind is not None or not heard.words:
             return heard
         kind = kind_of_words(heard.words, heard.spoken_s)
-        return heard if kind == "voicemail" and may_become_menu(heard.words) else replace(heard, kind=kind)
+        waits = kind not in (None, "person") and may_continue(heard.words)
+        return heard if waits else replace(heard, kind=kind)
 
     def on_tone(self, tone: SteadyTone) -> Greeting:
         """Handle a tone. It decides, if nothing has yet."""
@@ -175,5 +158,5 @@ class Greeting:
             return self
         if self.kind is not None:
             return self
-        likely: AnsweredBy = "voicemail" if log_odds(self.words) > 0 else "person"
+        likely: AnsweredBy = kind_of_machine(self.words) if log_odds(self.words) > 0 else "person"
         return replace(self, kind=kind_of_words(self.words, self.spoken_s) or likely)

@@ -1,6 +1,7 @@
-"""Odds that a greeting is a machine's, by its words, their sounds, pairs of these, known phrases, and length.
+"""Odds that a greeting is a machine's, and of which kind, by its words, their sounds, pairs of these, known
+phrases, and length.
 
-A logistic regression: the log-odds are `BIAS` plus the weights of the features that the greeting has.
+Logistic regressions: the log-odds are a bias plus the weights of the features that the greeting has.
 `tests/bench/greeting_odds.py` has learned the weights from English greetings, as written and as the demo's
 recognizer hears them by telephone. Words count by their sounds, so that "leave a massage" and "taxed me"
 count as "leave a message" and "text me".
@@ -9,15 +10,19 @@ count as "leave a message" and "text me".
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import pairwise
 
+from voiceagent.session.agent import AnsweredBy
+from voiceagent.transports.telephony.outbound.policies import greeting_weights as tables
 from voiceagent.transports.telephony.outbound.policies.greeting_phrases import phrases_in
-from voiceagent.transports.telephony.outbound.policies.greeting_weights import BIAS, TABLE, USUAL_WORDS
 
 _LENGTHS = (3, 5, 7, 9, 11, 13, 16)
 _SENTENCES = (2, 3)
 MIN_USUAL = 0.25
 """Share of usual words, below which a greeting is of another language."""
+MIN_AGAINST_VOICEMAIL = 0.5
+"""Log-odds of a menu or a screener against a voicemail, below which a machine is a voicemail, as most are."""
 _WORD = re.compile(r"[a-z']+|\d")
 _SENTENCE_END = re.compile(r"[.?!](?: |$)")
 _FIGURES = {
@@ -27,7 +32,7 @@ _FIGURES = {
 }
 _MAX_FIGURES = 4
 _BEGIN, _END = "<", ">"
-_USUAL = frozenset(USUAL_WORDS.split())
+_USUAL = frozenset(tables.USUAL_WORDS.split())
 """Words of many greetings, by which English is known."""
 
 
@@ -44,7 +49,8 @@ def _weights(table: str) -> dict[str, float]:
     return weights
 
 
-_WEIGHTS = _weights(TABLE)
+_MACHINE = _weights(tables.MACHINE)
+_MENU, _SCREENER = _weights(tables.MENU), _weights(tables.SCREENER)
 
 
 def sound_of(word: str) -> str:
@@ -88,7 +94,24 @@ def words_of(greeting: str) -> list[str]:
 
 def log_odds(greeting: str) -> float:
     """Return the log-odds that a greeting is a machine's, in nats; 0 for one in another language."""
+    return tables.MACHINE_BIAS + _sum(_MACHINE, greeting) if _is_english(greeting) else 0.0
+
+
+def kind_of_machine(greeting: str) -> AnsweredBy:
+    """Return the kind of machine whose greeting this is; a voicemail in another language."""
+    if not _is_english(greeting):
+        return "voicemail"
+    menu = tables.MENU_BIAS + _sum(_MENU, greeting)
+    screener = tables.SCREENER_BIAS + _sum(_SCREENER, greeting)
+    if max(menu, screener) < MIN_AGAINST_VOICEMAIL:
+        return "voicemail"
+    return "menu" if menu >= screener else "screener"
+
+
+def _is_english(greeting: str) -> bool:
     words = words_of(greeting)
-    if sum(word in _USUAL for word in words) < max(1, MIN_USUAL * len(words)):
-        return 0.0
-    return BIAS + sum(_WEIGHTS.get(one, 0.0) for one in features(greeting))
+    return sum(word in _USUAL for word in words) >= max(1, MIN_USUAL * len(words))
+
+
+def _sum(weights: Mapping[str, float], greeting: str) -> float:
+    return sum(weights.get(one, 0.0) for one in features(greeting))

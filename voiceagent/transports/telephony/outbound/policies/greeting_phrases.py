@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 _PUNCTUATION = re.compile(r"[^\w' ]")
 
@@ -163,6 +164,24 @@ WAIT = _any_of(
 FOR_MACHINES = _any_of(r"(?:after|at|wait for) the (?:tone|beep|signal)", r"leave", r"reached", r"record")
 
 
+def kind_by_phrases(plain: str) -> Literal["screener", "menu", "voicemail"] | None:
+    """Return the kind of machine that says a known phrase, None without one. plain: `plain_text` of words."""
+    if SCREENER.search(plain):
+        return "screener"
+    voicemail, menu = VOICEMAIL.search(plain), MENU.search(plain)
+    if menu and not (voicemail and _has_mailbox_keys(plain, menu.start())):
+        return "menu"
+    return "voicemail" if voicemail else None
+
+
+def _has_mailbox_keys(plain: str, menu_at: int) -> bool:
+    """Return True if the keys of an announcement are a voicemail's: not where a message is one of the choices
+    ("To leave a message, press two").
+    """
+    message = MAILBOX_KEYS.search(plain)
+    return message is not None and (message.start() < menu_at or ASKS_FOR_MESSAGE.search(plain) is not None)
+
+
 _NAMED = {
     "screener": SCREENER,
     "menu": MENU,
@@ -175,6 +194,7 @@ _NAMED = {
 
 
 def phrases_in(words: str) -> set[str]:
-    """Return the names of the groups of phrases that these words have."""
+    """Return the names of the groups of phrases that these words have, and "is-KIND" by `kind_by_phrases`."""
     plain = plain_text(words)
-    return {name for name, pattern in _NAMED.items() if pattern.search(plain)}
+    named = {name for name, pattern in _NAMED.items() if pattern.search(plain)}
+    return named | {f"is-{kind_by_phrases(plain)}"}
