@@ -15,7 +15,7 @@ from yielding.stop_engines import PreparedVoice, SilentLlm, StopRecognizer
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers.espeak import EspeakSynthesizer
-from tests.voiceagent.session.test_echo import SENTENCES, livekit_runtime
+from tests.voiceagent.session.test_echo import SENTENCES
 from voiceagent.bench.speech import trimmed
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.agent_config import AgentConfig
@@ -28,7 +28,7 @@ from voiceagent.session.session import Session
 from voiceagent.session.set_phrases import make_phrase
 from voiceagent.transports.local_call import FORMAT, PacedSound, speak
 
-__all__ = ["livekit_runtime"]
+pytestmark = pytest.mark.usefixtures("livekit_runtime")
 TALK = "So I went to the station yesterday with my sister and her dog because the"
 TALK_S = 4.0
 BACKCHANNELS = AgentConfig().backchannel_phrases

@@ -22,7 +22,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from audio.pcm import AudioFormat, encode
-from tests.voiceagent.transports.telephony.telnyx import test_telnyx as telnyx_line
+from tests.voiceagent.transports.telephony import test_telnyx as telnyx_line
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem

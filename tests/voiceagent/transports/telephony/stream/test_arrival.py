@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from recordings import recorded
 
 from audio.pcm import AudioFormat, Samples, decode, encode
-from tests.voiceagent.transports.telephony.plivo import test_plivo as plivo_line
-from tests.voiceagent.transports.telephony.telnyx import test_telnyx as telnyx_line
+from tests.voiceagent.transports.telephony import test_plivo as plivo_line
+from tests.voiceagent.transports.telephony import test_telnyx as telnyx_line
 from voiceagent.transports.telephony.stream.arrival import (
     DEPTH,
     ByteOrder,
