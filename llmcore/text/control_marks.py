@@ -105,12 +105,14 @@ def may_be_word(mark: str, before: str, ends_sentence: bool) -> bool:
 
 MAX_INNER_THOUGHT = 600
 """Length in characters up to which the end of a thought within a sentence is looked for."""
-_NO_THOUGHT = re.compile(
-    r"\W*(?:and|or|is|are|to|in|und|oder|ist|y|o|es|tags?|elements?|marks?)\b|\s*[^\s\w]"
-    r"|.*\b(?:and|or|with|by|und|oder|mit|y|o|con)\s*\Z|\W*\w*\W*\Z",
-    re.IGNORECASE | re.DOTALL,
+_NO_BEGINNING = re.compile(
+    r"\W*(?:and|or|is|are|to|in|und|oder|ist|y|o|es|tags?|elements?|marks?)\b|\s*[^\s\w]", re.IGNORECASE
 )
-"""Text between two marks that are words: "Open with <thought> and close with </thought>", or one word."""
+"""Text behind a mark that is a word: "Open with <thought> and close with </thought>"."""
+_NO_THOUGHT = re.compile(
+    r".*\b(?:and|or|with|by|und|oder|mit|y|o|con)\s*\Z|\W*\w*\W*\Z", re.IGNORECASE | re.DOTALL
+)
+"""Text between two marks that are words: its end asks for the second mark, or it is one word."""
 
 
 def is_inner_thought(mark: str, behind: str, ended: bool) -> bool | None:
@@ -119,9 +121,12 @@ def is_inner_thought(mark: str, behind: str, ended: bool) -> bool | None:
     """
     if mark.lower() not in SENTENCE_STARTS:
         return False
-    end = REGIONS[mark.lower()].end_pattern.search(behind)
+    begins = _NO_BEGINNING.match(behind)
+    if begins and (ended or begins.end() < len(behind)):  # without its next character, a word may go on
+        return False
+    end = REGIONS[mark.lower()].end_pattern.search(behind[:MAX_INNER_THOUGHT])
     if end is None:
-        return False if ended or len(behind) > MAX_INNER_THOUGHT else None
+        return False if ended or len(behind) >= MAX_INNER_THOUGHT else None
     if _NO_THOUGHT.match(behind[: end.start()]):
         return False
     after = behind[end.end() :].lstrip()
@@ -273,9 +278,9 @@ PREFIXES = frozenset(mark[:length] for mark in REGIONS for length in range(1, le
 def read_harmony_header(header: str) -> tuple[Region | None, str]:
     """Return the region after a header (None for words), and the name of the called tool ("" for none)."""
     recipient = _RECIPIENT.search(header)
-    if recipient and recipient[1] == "user":  # Muse
+    if recipient and recipient[0] == "to=user":  # Muse
         return None, ""
-    if recipient and recipient[1] == "self":
+    if recipient and recipient[0] == "to=self":
         return HARMONY_THOUGHT, ""
     if recipient:
         return HARMONY_CALL, recipient[1]

@@ -15,6 +15,8 @@ _OWN_NAMES = re.compile(
     r"<(?P<end>/?)(?:[｜|]\w+[｜|]\ ?|ifm\||antml:|atem:|steptml:|longcat_|iquest_|__)?"
     r"(?P<name>tool_calls?|tool_sep|function|invoke|param(?:eter)?|arg_(?:key|type|value))(?::\w+)?(?=[\s>=])"
 )
+_NO_ELEMENT = re.compile(r"[^<]*[({\[]")
+"""Beginning of a call as JSON or Python, whose arguments may contain elements."""
 _XML_CALL = re.compile(
     r"<(?:function=|function\s+name=|invoke\s+name=|tool\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?\s*>"
     r"(?P<body>.*?)(?=</(?:function|invoke)>|<(?:function|invoke)\b|\Z)",
@@ -48,8 +50,10 @@ _ATTRIBUTE = re.compile(r"""([\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
 def with_common_names(text: str) -> str:
-    """Return the text with the names that most model families have for elements. JSON stays as it is."""
-    if text.startswith(("{", "[")):
+    """Return the text with the names that most model families have for elements. A call that is no element
+    keeps its arguments as they are.
+    """
+    if _NO_ELEMENT.match(text):
         return text
     return _OWN_NAMES.sub(r"<\g<end>\g<name>", text.replace(MINIMAX, ""))
 

@@ -44,13 +44,15 @@ def begins_call(behind: str, names: AbstractSet[str]) -> bool | None:
 
 _FAREWELLS = (
     *("bye", "goodbye", "one moment", "one second", "one sec", "just a moment", "just a second", "hold on"),
-    *("thanks", "thank you", "okay", "sure", "let me", "let's", "tschüss", "auf wiedersehen", "danke"),
-    *("einen moment", "moment", "adiós", "hasta luego", "gracias", "un momento", "vale"),
+    *("thanks", "thank you", "let me", "let's", "tschüss", "auf wiedersehen", "danke", "einen moment"),
+    *("moment", "adiós", "hasta luego", "gracias", "un momento", "vale"),
 )
 """Words that are said to a caller, and never about a call: "hang_up() bye"."""
-_FAREWELL = re.compile(rf"(?:{'|'.join(_FAREWELLS)})\b")
+_AGREEMENTS = ("okay", "sure")
+"""The same if a pause follows: "hang_up() sure ends the call" is about it."""
+_FAREWELL = re.compile(rf"(?:{'|'.join(_FAREWELLS)})\b|(?:{'|'.join(_AGREEMENTS)})(?=[,.!]|\Z)")
 _FAREWELL_BEGINNINGS = frozenset(
-    words[:length] for words in _FAREWELLS for length in range(1, len(words) + 1)
+    words[:length] for words in (*_FAREWELLS, *_AGREEMENTS) for length in range(1, len(words) + 1)
 )
 
 

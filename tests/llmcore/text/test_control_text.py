@@ -82,6 +82,17 @@ def test_thoughts_and_roles_are_never_said(text: str) -> None:
     assert read(list(text))[:2] == (words, calls), "in pieces of one character"
 
 
+def test_a_tool_may_have_the_name_of_a_recipient_of_harmony() -> None:
+    control = ControlText(["user"])
+    parts = control.push('<|channel|>commentary to=functions.user<|message|>{"id": 5}<|call|>')
+    assert [(call.name, call.arguments) for part in parts for call in part.calls] == [("user", '{"id": 5}')]
+
+
+@pytest.mark.parametrize("form", ['weather(city="<param:x>")', 'weather {"city": "<param:x>"}'])
+def test_arguments_keep_the_elements_in_them(form: str) -> None:
+    assert read([form])[1] == [("weather", {"city": "<param:x>"})]
+
+
 def test_words_before_a_call_are_said_where_a_server_removed_the_marks_of_harmony() -> None:
     call = 'assistantcommentary to=functions.weather json{"city": "Rome"}'
     text = f"analysisHm.assistantcommentaryOne moment.{call}"
@@ -180,6 +191,9 @@ def test_a_mark_within_a_sentence_is_no_word_if_a_call_follows(call: str) -> Non
         ('order(item="tuna") one moment', "one moment"),
         ("You end a call by hang_up() bye", "You end a call by hang_up() bye"),
         ("hang_up() byte by byte", "hang_up() byte by byte"),
+        ("hang_up() sure, one moment", "sure, one moment"),
+        ("hang_up() okay", "okay"),
+        ("hang_up() sure ends the call", "hang_up() sure ends the call"),
         ('order(item="tuna") one of these', 'order(item="tuna") one of these'),
     ],
 )
@@ -223,6 +237,22 @@ def test_a_mark_of_a_thought_that_is_a_word_of_its_sentence_loses_no_words(remar
         words, calls, thought = read(pieces)
         assert (words, thought) == (remark.removesuffix(call), "")
         assert bool(calls) == bool(call)
+
+
+def test_a_thought_within_a_sentence_is_short_however_the_reply_is_cut() -> None:
+    for words in (110, 130):
+        text = f"I see [THINK] {'word ' * words}[/THINK] one moment"
+        assert read([text]) == read(list(text)), words
+
+
+@pytest.mark.parametrize("remark", ["Say <reason> and the day.", "Reply STOP <reason>, then goodbye."])
+def test_a_mark_that_its_sentence_goes_on_behind_delays_no_words(remark: str) -> None:
+    control = ControlText(())
+    said, longest = "", 0
+    for at, character in enumerate(remark, 1):
+        said += "".join(part.words for part in control.push(character))
+        longest = max(longest, at - len(said))
+    assert longest <= len("<reason> and")
 
 
 @pytest.mark.parametrize("behind", [" is", " i", "` gives", ", for", ") und"])
