@@ -35,16 +35,18 @@ _BOTH_REFUSED = "@"
 """Draft of an address of which nothing is known, and whose domain the caller is asked to spell, too."""
 _GREETING_MAILBOX = re.compile(r"\b(?:hello|hi)\W+at\b.*", re.I)
 """A mailbox that is no opening: "hello at red lion dot com"."""
+_NAME_AFTER = r"(?:it's|it is|that's|the name is|my name is)\s+(?!(?:it|all|right|correct)\b)(?P<local>.+)$"
 _DOMAIN_FIRST = re.compile(
     r"^\W*(?:(?:hello|hi|sure|yes|okay)\b\W*[,.!]\s*)?at\s+(?P<domain>\S.*?(?:\.|\bdot\s+)[a-z]{2,6})[,.;]\s+"
-    r"(?:it's|it is|that's|the name is|my name is)\s+(?P<local>.+)$",
+    + _NAME_AFTER,
     re.I,
 )
 """A domain that is said before the name: "at gmail dot com, it's bob smith"."""
 _PROVIDER_FIRST = re.compile(
     r"^\W*(?:(?:hello|hi|sure|yes|okay)\W+)?at\s+(?P<domain>"
     + "|".join(re.escape(one).replace(r"\.", r"(?:\.|\s+dot\s+)") for one in PROVIDERS)
-    + r")[\s,.;]+(?:it's|it is|that's|the name is|my name is)\s+(?P<local>.+)$",
+    + r")[\s,.;]+"
+    + _NAME_AFTER,
     re.I,
 )
 """The same of a large provider, where nothing but a greeting stands before it, and no pause is needed."""

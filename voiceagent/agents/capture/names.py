@@ -89,7 +89,7 @@ class Name(Task[str]):
 
     def correct(self, value: str, text: str, now: Circumstances) -> str | None:
         """Return the name with one letter or one word changed, or another name."""
-        plain = without_openings(text, now.language)
+        plain = _TITLE.sub("", without_openings(text, now.language))
         lower = value.lower()
         remarked = correct_remarked(lower, plain)
         if remarked is not None:
@@ -117,7 +117,7 @@ class Name(Task[str]):
 def _repaired_name(text: str, now: Circumstances) -> str:
     """Return the name in a text, in lower case, after the caller's self-corrections: "Hill, no, Hall"."""
     before, after = split_at_no(text, now.language, _PAUSES)
-    name = _spelled_name(_TITLE.sub("", after), now)
+    name = _spelled_name(after, now)
     return repaired_text(_repaired_name(before, now), name) if before else name
 
 
@@ -134,11 +134,11 @@ def _spelled_name(text: str, now: Circumstances) -> str:
 
 def _labelled_parts(text: str, now: Circumstances) -> tuple[str, list[tuple[int, str]]]:
     """Return the text that has no label, and the parts of a name in the order of their labels, which stand
-    before them, or behind all of them: "Tom is my first name".
+    before them, or behind all of them: "Tom is my first name". None has a title.
     """
     labels = list(_LABELS[now.language].finditer(text)) if now.language in _LABELS else []
     if not labels:
-        return text, []
+        return _TITLE.sub("", text), []
     ends = [label.end() for label in labels]
     texts = [text[begin : end.start()] for begin, end in zip([0, *ends], labels, strict=False)]
     rest, last = texts[0], text[ends[-1] :]
@@ -147,6 +147,7 @@ def _labelled_parts(text: str, now: Circumstances) -> tuple[str, list[tuple[int,
     else:
         rest = ""
     ranks = [_FIRST if label["first"] else _MIDDLE if label["middle"] else _LAST for label in labels]
+    rest, *texts = (_TITLE.sub("", part) for part in (rest, *texts))
     return rest, list(zip(ranks, texts, strict=True))
 
 

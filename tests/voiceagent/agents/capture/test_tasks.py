@@ -297,6 +297,7 @@ def test_a_name_is_the_letters_that_spell_it(text: str, name: str | None) -> Non
         ("Banb", "D, not B", "Band"),  # of two places, that which makes a name
         ("Bob Featherstone", "it's Rob", "Rob Featherstone"),
         ("Tim Montgomery", "that's wrong", None),
+        ("Peter Hall", "It's Doctor Hill.", "Peter Hill"),
         ("Brown", "It's Browne with an E", "Browne"),
         ("Kathryn Hill", "Catherine with a C", "Catherine Hill"),
         ("Castilllo", "only one out", None),  # "one L", as recognizers write it, and no other name
@@ -383,6 +384,7 @@ def test_labels_of_a_name_are_none_of_it(text: str, name: str) -> None:
         ("Tom Hill", "but the first name is Bartholomew", "Bartholomew Hill"),
         ("Tom Lee Hill", "middle name Lea", "Tom Lea Hill"),
         ("Hill", "last name Hall", "Hall"),
+        ("Tom Hill", "the last name is Dr. Hall", "Tom Hall"),
         ("Hill", "my first name is Tom", "Tom Hill"),
         ("Tom Hil", "the last name has two L's", "Tom Hill"),
         ("Tom Hill", "T I M H I L L", "Tim Hill"),
@@ -899,8 +901,12 @@ def test_numbers_too_large_are_not_understood() -> None:
         (Name(""), "My name is Professor Jane Hill", "Jane Hill", NOW),
         (Name(""), "Frau Lang", "Lang", GERMAN),
         (Name(""), "Missy Drake", "Missy Drake", NOW),
+        (Name(""), "first name Dr. Tom, last name Hill", "Tom Hill", NOW),
+        (Name(""), "Herr Lang, Vorname Uwe", "Uwe Lang", GERMAN),
         (Email(""), "hello at gmail dot com it's bob smith", "bobsmith@gmail.com", NOW),
         (Email(""), "hello at gmail dot com", "hello@gmail.com", NOW),
+        (Email(""), "sure, at gmail dot com, that's it", None, NOW),
+        (Email(""), "yes, at gmail dot com, that's right", None, NOW),
         (Email(""), "Steve.p. Long at Gmail dot com.", "steve.p.long@gmail.com", NOW),
         (Email(""), "e m m a to zero one nine at yahoo dot com", "emma2019@yahoo.com", NOW),
         (Email(""), "tom for 2 at yahoo dot com", "tom42@yahoo.com", NOW),

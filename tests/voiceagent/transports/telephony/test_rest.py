@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ssl
 import threading
+from collections.abc import Iterator
 
 import httpx
+import httpx2
 import pytest
 from phone_server import phone_server
 from webhook_receiver import receiving
@@ -53,17 +55,27 @@ async def test_an_api_that_does_not_answer_is_told_in_words(monkeypatch: pytest.
             await control.send(control.RestRequest("POST", api.url, json={}))
 
 
-async def test_certificates_are_read_once_and_outside_the_event_loop(monkeypatch: pytest.MonkeyPatch):
+@pytest.fixture
+def no_certificates_read() -> Iterator[None]:
+    control._certificates.cache_clear()
+    yield
+    control._certificates.cache_clear()
+
+
+async def test_certificates_are_read_once_and_outside_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch, no_certificates_read: None
+):
     threads: list[int] = []
 
-    def read(context: ssl.SSLContext, *sources: object) -> None:
+    def read() -> ssl.SSLContext:
         threads.append(threading.get_ident())
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
-    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", read)
+    monkeypatch.setattr(httpx2, "create_ssl_context", read)
     async with receiving() as api:
         for _ in range(2):
             await control.send(control.RestRequest("POST", api.url, json={}))
-    assert len(threads) <= 1, "once in this process"
+    assert len(threads) == 1
     assert threading.get_ident() not in threads
 
 

@@ -70,6 +70,7 @@ def test_a_recording_that_asks_for_no_message_is_heard_to_its_end(kind: Answered
     [
         ("menu", "For appointments, press one. To leave a message for the nurse, press two."),
         ("menu", "Thanks for calling. Para español, oprima el dos."),
+        ("menu", "Bienvenue chez Air Canada. Pour français press 2."),
         ("menu", "If you are calling to report an outage, say outage."),
         ("voicemail", "Press one to leave a message or hang up."),
         ("voicemail", "For more options press one, or leave a message after the tone."),

@@ -15,7 +15,11 @@ from itertools import pairwise
 
 from voiceagent.session.agent import AnsweredBy
 from voiceagent.transports.telephony.outbound.policies import greeting_weights as tables
-from voiceagent.transports.telephony.outbound.policies.greeting_phrases import phrases_in
+from voiceagent.transports.telephony.outbound.policies.greeting_phrases import (
+    kind_by_phrases,
+    phrases_in,
+    plain_text,
+)
 
 _LENGTHS = (3, 5, 7, 9, 11, 13, 16)
 _SENTENCES = (2, 3)
@@ -98,9 +102,11 @@ def log_odds(greeting: str) -> float:
 
 
 def kind_of_machine(greeting: str) -> AnsweredBy:
-    """Return the kind of machine whose greeting this is; a voicemail in another language."""
+    """Return the kind of machine whose greeting this is: in another language by its phrases, as "press 2", or
+    a voicemail.
+    """
     if not _is_english(greeting):
-        return "voicemail"
+        return kind_by_phrases(plain_text(greeting)) or "voicemail"
     menu = tables.MENU_BIAS + _sum(_MENU, greeting)
     screener = tables.SCREENER_BIAS + _sum(_SCREENER, greeting)
     if max(menu, screener) < MIN_AGAINST_VOICEMAIL:
