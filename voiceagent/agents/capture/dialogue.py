@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from audio.recognizers import Spelling
 from voiceagent.agents.capture.choices import answer_of
-from voiceagent.agents.capture.symbols import symbols_of
+from voiceagent.agents.capture.symbols import symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.moment import asks_for_moment
@@ -152,8 +152,8 @@ class Dialogue(Generic[T]):
         if answer is not None and answer[0]:
             return Captured(self._value)
         rest = text if answer is None else answer[1]
-        said = f"{self._wrong_part} {_after_no(text, self._now) if answer else rest}".strip()
-        corrected = self._task.correct(self._value, said, self._now)
+        said = _after_no(text, self._now) if answer else rest
+        corrected = self._task.correct(self._value, self._of_wrong_part(said), self._now)
         if corrected is not None and corrected != self._value and corrected not in self._refused_values:
             self.corrections += 1
             self._refused_values.add(self._value)
@@ -170,6 +170,15 @@ class Dialogue(Generic[T]):
         if answer is None and not self._has_example(text):
             return self._ask(self._now.words.prompts.yes_or_no) if self._counted() else Captured(None)
         return self._refused()
+
+    def _of_wrong_part(self, text: str) -> str:
+        """Return an answer with the label of the part that was called wrong; unchanged if it says more than
+        that part again ("it's Tom Hull"), or is a question.
+        """
+        said = without_openings(text, self._now.language)
+        repeats = not set(words_of(said)).isdisjoint(words_of(str(self._value)))
+        asks = text.rstrip().endswith("?")
+        return text if not self._wrong_part or repeats or asks else f"{self._wrong_part} {said}"
 
     def _says_value(self, text: str) -> bool:
         """Return True if a text is the value that was read back, or all or a word of it, spelled."""
@@ -263,7 +272,7 @@ class Dialogue(Generic[T]):
 
     @property
     def _dictated(self) -> bool:
-        return self._task.dictated and self._value is None
+        return self._task.dictated and (self._value is None or bool(self._wrong_part))
 
 
 def _after_no(text: str, now: Circumstances) -> str:

@@ -59,11 +59,10 @@ _ABOUT_NAME = word_set(
     "sin"
 )
 """Words after a label that make it a remark, in any language: "the last name is wrong"."""
-_WRONG = word_set(
-    "wrong incorrect not right correct still quite falsch verkehrt nicht richtig stimmt mal está no es "
-    "incorrecto correcto equivocado"
-)
-"""Words that say no more than that a part of a name is wrong."""
+_WRONG = word_set("wrong incorrect not isn't falsch verkehrt nicht mal no incorrecto equivocado")
+"""Words that say that a part of a name is wrong."""
+_AROUND_WRONG = word_set("right correct still quite that's richtig stimmt está es correcto")
+"""Words that may stand next to these: "is still not quite right"."""
 _INITIAL = re.compile(r"(?<![^\W_])[^\W_]|(?<=\bmc)[^\W_](?=\w\w)")
 
 
@@ -111,7 +110,7 @@ class Name(Task[str]):
         """Return the label of the part of a name that is wrong."""
         labels = list(_LABELS[now.language].finditer(text)) if now.language in _LABELS else []
         rest = set(words_of(text[labels[0].end() :])) if len(labels) == 1 else set()
-        return labels[0][0].strip() if rest and rest <= _WRONG else ""
+        return labels[0][0].strip() if rest & _WRONG and rest <= _WRONG | _AROUND_WRONG else ""
 
 
 def _repaired_name(text: str, now: Circumstances) -> str:

@@ -45,12 +45,20 @@ def hold(task: Task[Any], *turns: str) -> tuple[Dialogue[Any], Ask | Captured[An
     [
         ("The last name is wrong.", "H U L L", "Tom Hull"),
         ("No, my first name is not correct.", "It's Paul.", "Paul Hill"),
+        ("The last name isn't right.", "Tom Hull.", "Tom Hull"),
+        ("The last name is still wrong.", "No, it's Tom Hull.", "Tom Hull"),
+        ("The last name is wrong.", "The last name is Hull.", "Tom Hull"),
+        ("The last name is wrong.", "What?", "Tom Hill"),
     ],
 )
 def test_a_part_that_is_called_wrong_is_asked_for_alone(remark: str, answer: str, name: str) -> None:
-    assert hold(Name("Name?"), "Tom Hill", remark)[1] == Ask(SPELL, False, "name")
+    assert hold(Name("Name?"), "Tom Hill", remark)[1] == Ask(SPELL, True, "name")
     assert hold(Name("Name?"), "Tom Hill", remark, answer)[0].value == name
     assert hold(Name("Name?"), "Tom Hill", remark, "Yes.")[1] == Captured("Tom Hill")
+
+
+def test_a_part_that_is_called_right_is_not_asked_for() -> None:
+    assert hold(Name("Name?"), "Tom Hill", "The last name is right.")[1] != Ask(SPELL, True, "name")
 
 
 def test_a_domain_is_not_drawn_to_the_one_that_was_refused() -> None:
