@@ -37,6 +37,10 @@ _MAX_PREFIXES = 1000
 """Prompts whose expiry in the cache is remembered: more than one gateway's concurrent calls."""
 _STATUS_OF = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504}
 """HTTP statuses for errors inside a stream, whose own status is 200."""
+_NO_STREAM = ("text/html", "application/json")
+"""Content types of a page of another server or of a proxy, and of an answer in one piece. Others may be
+streams: gateways do not always name the type.
+"""
 
 
 @dataclass(eq=False)
@@ -117,8 +121,8 @@ class AnthropicLlm(AnthropicSettings, RemoteLlm[AsyncAnthropic]):
             extra_headers=trace_headers(request),
             **body,
         )
-        kind = str(stream.response.headers.get("content-type", "")).lower() or "unknown"
-        if not kind.startswith("text/event-stream"):  # the page of another server, or of a proxy
+        kind = str(stream.response.headers.get("content-type", "")).lower()
+        if kind.startswith(_NO_STREAM):
             await stream.close()
             raise AttemptFailed(f"the answer is no stream of events (content type: {kind})")
         self._record_cached(body, request.caller)

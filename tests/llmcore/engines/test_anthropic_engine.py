@@ -279,6 +279,15 @@ async def test_an_answer_that_is_no_stream_is_a_failure_that_names_its_type(
         await read(llm)
 
 
+@pytest.mark.parametrize("kind", [None, "text/plain"])
+async def test_a_stream_of_another_type_is_read(
+    llm: AnthropicLlm, server: ScriptedServer, kind: str | None
+) -> None:
+    events = [begin(), *blocks_of(Delta("Hello."), 0), end("end_turn", Usage())]
+    server.answers = [lambda: StreamingResponse(iter(events), media_type=kind)]
+    assert (await read(llm))[0] == Delta("Hello.")
+
+
 async def test_a_missing_key_is_an_llm_error_that_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(LlmError, match="ANTHROPIC_API_KEY"):
