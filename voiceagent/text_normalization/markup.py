@@ -51,7 +51,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?<=[\w.,;:!?%)\]\"”])(?<!\b[^\W\d]){_CITED}", _nothing),
     rule(rf"(?<=[\w%)][ ]){_CITED}(?=[.,;:!?\[]|[ ]?$)", _citation, "en"),
     rule(r"【\d{1,3}(?::\d{1,3})?†[^】]{0,60}】", _nothing),
-    rule(r"\[\^[\w-]{1,30}\]:?", _nothing),  # footnotes
+    rule(r"\[\^(?!\w-\w)[\w-]{1,30}\]:?", _nothing),  # footnotes, but no "[^0-9]"
     rule(r":contentReference\[oaicite:\d{1,3}\](?:\{index=\d{1,3}\})?", _nothing),  # citations of ChatGPT
     rule(r"```[\w+-]*", _nothing),
     rule(r"`+ | \*\*+ | __+ | ~~+ | \|+", _nothing),
