@@ -216,6 +216,18 @@ async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path, 
         assert not faults
 
 
+async def test_after_a_hang_up_the_words_are_marked_that_were_not_heard(voice: Path, two_lines: Path) -> None:
+    greeting = "Good evening, this is the hotel. " + "Breakfast is at seven, and dinner is at eight. " * 8
+    text = two_lines.read_text().replace("[agent]", f'[agent]\ngreeting = "{greeting}"')
+    two_lines.write_text(f'{text}\n[calls]\nfolder = "kept"\n')
+    async with served(two_lines) as address, page_at(address, voice, REFUSE_THE_MICROPHONE) as page:
+        await talk(page)
+        await expect(page.get_by_test_id("status")).to_have_text("Agent is speaking")
+        await page.get_by_test_id("talk").click()
+        greeted = page.get_by_test_id("transcript").locator(".assistant").last
+        await expect(greeted.locator("del")).to_contain_text("dinner is at eight")
+
+
 async def test_call_over_the_live_api_is_heard_written_and_answered_by_voice(
     voice: Path, server: str
 ) -> None:
