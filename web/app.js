@@ -2,8 +2,9 @@
 
 import { playoutEvent, share, statistics } from "./browser-share.js";
 import { Call, mintKey } from "./call.js";
+import { openWith, readCall } from "./calls-api.js";
 import { CallSound, stop } from "./call-sound.js";
-import { asItems, lastTyped, spoken, typedEvents, wasCut } from "./conversation.js";
+import { asItems, hungUp, lastTyped, spoken, typedEvents, wasCut } from "./conversation.js";
 import { DeviceMenus, fill } from "./device-menus.js";
 import { EventLog } from "./event-log.js";
 import { LiveEvents, typedLive } from "./live.js";
@@ -23,6 +24,9 @@ const SESSION = {
   voiceagent: { latency: true },
 };
 
+/** Waits until a call that is over can be read from the inspector. */
+const KEPT_AFTER_MS = [500, 1500, 3000];
+
 const $ = (id) => document.getElementById(id);
 const transcript = new Transcript($("transcript"));
 const meter = new Meter($("meter"), $("gauge"));
@@ -37,6 +41,8 @@ let doing = "listening";
 let key = "";
 let unsent = "";
 let server = {};
+/** Id of the call in the inspector, "" if it is not kept. */
+let keptId = "";
 let muted = false;
 /** Start of the call in milliseconds of `performance.now`, null without a call; and the timer of its clock. */
 let began = null;
@@ -92,7 +98,8 @@ function sessionOf() {
 
 /** Link to the call in the inspector, if calls are kept. */
 function linkKept(id) {
-  $("kept").hidden = !(id && server.keepsCalls);
+  keptId = server.keepsCalls ? id : "";
+  $("kept").hidden = !keptId;
   $("kept").href = `/calls#/${id}`;
 }
 
@@ -113,7 +120,10 @@ function lineChanged(state, error) {
     if (["dropped", "unreachable", "unavailable"].includes($("problem").dataset.code)) hide();
   }
   if (error) show(state === "idle" ? givenUp(error) : error);
-  if (state === "idle") letGo();
+  if (state === "idle") {
+    letGo();
+    if (keptId) markUnheard(keptId);
+  }
   if (state === "live") startClock();
   const idle = state === "idle";
   $("talk").querySelector("span").textContent = idle ? "Talk" : "Hang up";
@@ -152,6 +162,24 @@ function letGo() {
   sound = null;
   meter.clear();
   $("voice").srcObject = null;
+}
+
+/** Mark what was not heard of the last answer, once the server has kept the call. The next call goes before. */
+async function markUnheard(id) {
+  for (const ms of KEPT_AFTER_MS) {
+    await new Promise((passed) => setTimeout(passed, ms));
+    try {
+      if (key) await openWith(key);
+      const { call, responses } = await readCall(id);
+      if (document.body.dataset.line !== "idle" || keptId !== id) return;
+      if (call.state === "running") continue;
+      entries = hungUp(entries, responses);
+      transcript.draw(entries);
+    } catch {
+      // the key may call only, or the call was not kept: its transcript stays as it is
+    }
+    return;
+  }
 }
 
 function showStatus() {

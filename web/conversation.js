@@ -41,6 +41,15 @@ export function wasCut(event) {
   return event.type === "conversation.item.truncated" ? event.item_id : null;
 }
 
+/** Mark what was not played of the answer that a hang-up cut. responses: those of the kept call. */
+export function hungUp(entries, responses) {
+  const cut = responses.at(-1);
+  const last = entries.findLast((entry) => entry.role === "assistant");
+  const known = cut?.status === "hung_up" && cut.heard !== null;
+  if (!last || !known || !cut.written.trim().startsWith((last.text + last.cut).trim())) return entries;
+  return heard(entries, { id: last.id, content: [{ transcript: cut.heard }] });
+}
+
 /** True if the caller's newest message was typed. */
 export function lastTyped(entries) {
   return entries.findLast((entry) => entry.role === "user")?.typed ?? true;

@@ -141,6 +141,15 @@ def greeting(two_lines: Path) -> Path:
 
 
 @pytest.fixture
+def kept_greeting(greeting: Path) -> Path:
+    """A configuration by which the agent greets its callers for long, and calls are kept."""
+    hours = "Breakfast is at seven, and dinner is at eight. " * 8
+    text = greeting.read_text().replace("Good evening.", f"Good evening. {hours}")
+    greeting.write_text(f'{text}\n[calls]\nfolder = "kept"\n')
+    return greeting
+
+
+@pytest.fixture
 def two_agents(two_lines: Path) -> Path:
     """A configuration with an agent for the night, in which calls are kept."""
     (two_lines.parent / "night.py").write_text(NIGHT)
@@ -214,6 +223,17 @@ async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path, 
             while await calls_at(demo):  # noqa: ASYNC110 - a client can only ask again
                 await asyncio.sleep(0.1)
         assert not faults
+
+
+async def test_after_a_hang_up_the_words_are_marked_that_were_not_heard(
+    voice: Path, kept_greeting: Path
+) -> None:
+    async with served(kept_greeting) as address, page_at(address, voice, REFUSE_THE_MICROPHONE) as page:
+        await talk(page)
+        await expect(page.get_by_test_id("status")).to_have_text("Agent is speaking")
+        await page.get_by_test_id("talk").click()
+        greeted = page.get_by_test_id("transcript").locator(".assistant").last
+        await expect(greeted.locator("del")).to_contain_text("dinner is at eight")
 
 
 async def test_call_over_the_live_api_is_heard_written_and_answered_by_voice(

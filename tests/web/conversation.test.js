@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { argumentsText, asItems, lastTyped, spoken, typedEvents, wasCut } from "../../web/conversation.js";
+import { argumentsText, asItems, hungUp, lastTyped, spoken, typedEvents, wasCut } from "../../web/conversation.js";
 
 const TRANSCRIPTION = "conversation.item.input_audio_transcription";
 const after = (...events) => events.reduce(spoken, []);
@@ -34,6 +34,25 @@ test("what a barge-in cut is kept apart from what was heard", () => {
   const [entry] = after(says("Breakfast is "), says("at seven."), retrieved("Breakfast is"));
   assert.equal(entry.text, "Breakfast is");
   assert.equal(entry.cut, " at seven.");
+});
+
+test("what a hang-up cut is kept apart from what was heard, as the kept call says", () => {
+  const [before] = after(says("At eight.")).map((entry) => ({ ...entry, id: "before" }));
+  const entries = [before, ...after(says("Breakfast is "), says("at seven."))];
+  const response = { status: "hung_up", written: "Breakfast is at seven. And you?", heard: "Breakfast is" };
+  const [first, last] = hungUp(entries, [{ ...response, heard: "At eight." }, response]);
+  assert.deepEqual([last.text, last.cut], ["Breakfast is", " at seven."]);
+  assert.equal(first.text, "At eight.");
+});
+
+test("an answer that was heard to its end, or is another one, is left as it is after a hang-up", () => {
+  const entries = after(says("At seven."));
+  const response = { status: "hung_up", written: "At seven.", heard: "At" };
+  for (const other of [{ status: "completed" }, { heard: null }, { written: "At eight." }]) {
+    assert.equal(hungUp(entries, [{ ...response, ...other }]), entries);
+  }
+  assert.equal(hungUp(entries, []), entries);
+  assert.deepEqual(hungUp([], [response]), []);
 });
 
 test("words that came after the cut are cut as well", () => {

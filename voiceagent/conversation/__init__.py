@@ -17,8 +17,9 @@ out_of_band     out-of-band responses: texts that a client requests outside the 
 response/       the response that the client knows, and a preemptive one: phases, calls, played text
 prompting/      requests to the LLM: responses, prefills, the history in prompts, its summaries
 history         the items of the conversation
-tool_calls, tool_records, tool_names
-                the tools that the server runs, their records in the history, and their names
+tool_calls, tool_records, tool_names, shared_response
+                the tools that the server runs, their records in the history, their names, and responses that
+                call tools of the client too
 item_requests
                 a client's requests about single items, and about the input audio
 turn_policy, config, agent_config, words

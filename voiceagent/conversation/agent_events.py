@@ -28,7 +28,9 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class ToolSlow:
-    """A tool call has run so long that a filler is due."""
+    """A tool call has run so long that a filler is due; a call of the client, so long that the results of the
+    agent's tools no longer wait for it.
+    """
 
     call_id: str
 

@@ -124,10 +124,11 @@ class Answering:
             return [notify.response_in_progress(event.client_event_id)]
         # a preemptive response answers a turn that has not ended
         commands = self._responses.cancel_preemptive() + self._lists.request(event.mcp_servers)
-        if self._caller.awaiting or response is not None or self._lists.is_awaited(event.mcp_servers):
+        waits = self._caller.awaiting or response is not None or self._waits_for_tool(event)
+        if waits or self._lists.is_awaited(event.mcp_servers):
             self._queue.client_request = event
             return commands
-        return commands + self._start(event, settings)
+        return commands + self._start(self._pop_guidance(event), settings, answers=True)
 
     def play_clip(self, clip: ev.ClipRequested) -> list[Command]:
         """Cut the response in progress. The clip starts once that has stopped."""
@@ -183,6 +184,8 @@ class Answering:
         """Speak the filler of a slow tool if neither side speaks. It does not join the conversation."""
         if not filler or not self._caller.silent or not self._responses.idle:
             return []
+        if self._queue.client_request is not None and self._policy.now.joins_results:
+            return []  # its response waited for this tool, and starts now
         return self._start(ev.ResponseRequested(in_conversation=False), settings, say=filler)
 
     def on_turn_over(self, turn: CallerTurn, kept: bool, settings: CallSettings) -> list[Command]:
@@ -267,6 +270,8 @@ class Answering:
         if settings.only_transcribes:
             return []
         requested = self._queue.client_request
+        if requested and self._waits_for_tool(requested):
+            requested = None
         # a client's request answers what it has committed, and waits for no audio after that
         may_start = self._caller.all_committed if requested else self._caller.silent
         if not may_start or (requested and self._lists.is_awaited(requested.mcp_servers)):
@@ -282,7 +287,22 @@ class Answering:
         if self._reports.pending and not (self._queue.answer_due or requested):
             dropped = self._responses.cancel_preemptive()
             return dropped + self._on_report_started(self._start(self._reports.own_request(), settings))
-        return self._start_answer(turn, settings)
+        return self._start_answer(requested, turn, settings)
+
+    def _waits_for_tool(self, requested: ev.ResponseRequested) -> bool:
+        """Return True if the response that the client requested waits for a tool of the agent, whose result
+        it reports too.
+        """
+        with_results = requested.in_conversation and requested.messages is None
+        return with_results and self._tools.delay_client_request and not self._queue.answer_due
+
+    def _pop_guidance(self, requested: ev.ResponseRequested) -> ev.ResponseRequested:
+        """Return the client's request, with the instruction of ended tools, whose results it reports."""
+        with_results = requested.in_conversation and requested.messages is None
+        if not with_results or not self._policy.now.joins_results:
+            return requested
+        guidance, self._tools.guidance = self._tools.guidance, ""
+        return replace(requested, guidance=guidance) if guidance else requested
 
     def _speak_review(self, settings: CallSettings) -> list[Command]:
         """Say what the back LLM corrects or adds, if anything."""
@@ -303,8 +323,11 @@ class Answering:
             self._reports.on_words_started(self._responses.active.response_id)
         return started
 
-    def _start_answer(self, turn: CallerTurn | None, settings: CallSettings) -> list[Command]:
-        requested, self._queue.client_request = self._queue.client_request, None
+    def _start_answer(
+        self, requested: ev.ResponseRequested | None, turn: CallerTurn | None, settings: CallSettings
+    ) -> list[Command]:
+        if requested is not None:
+            requested, self._queue.client_request = self._pop_guidance(requested), None
         results, self._queue.about_results = self._queue.about_results, False
         wanted = requested or self._reports.add_to(self._own_request(results, settings))
         if requested is None and self._queue.answer_due:

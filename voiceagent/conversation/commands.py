@@ -317,6 +317,13 @@ class CancelTool:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitClientResult:
+    """Report a call of the client's tool as `ToolSlow` after the time at which one of the agent's is slow."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class TurnConcluded:
     """Notify the agent's code of a caller's turn that will be answered."""
 
@@ -416,7 +423,7 @@ LlmCommand = (
 )
 """Commands for the LLM."""
 
-AgentCommand = RunTool | CancelTool | ListMcpTools | TurnConcluded | ResponseConcluded
+AgentCommand = RunTool | CancelTool | AwaitClientResult | ListMcpTools | TurnConcluded | ResponseConcluded
 """Commands for tools and the agent's code."""
 
 Command = (

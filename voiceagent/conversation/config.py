@@ -220,7 +220,6 @@ class TurnConfig(Section):
         True if the server has a back LLM. others: the agent's table in each further language of calls.
         """
         rules = _language_rules(agent, self.backchannels, reviews)
-        further = [_language_rules(other, None, reviews) for other in others]
         return TurnPolicy(
             preemptive_attempts=self.preemptive_attempts,
             min_interruption_words=self.min_interruption_words,
@@ -242,7 +241,7 @@ class TurnConfig(Section):
             max_tool_rounds=agent.max_tool_rounds,
             resume_as_whole=True,
             correction=rules.correction,
-            languages=(rules, *further) if further else (),
+            languages=_rules_by_language(rules, others, reviews),
             acting_s=ACTING_S,
             min_acting_s=MIN_ACTING_S,
             hold_calls=True,
@@ -250,7 +249,15 @@ class TurnConfig(Section):
             backchannel_after_s=MIN_PAUSE_S,
             idle_items=True,
             answers_over_buffer=True,
+            joins_results=True,
         )
+
+
+def _rules_by_language(
+    first: LanguageRules, others: Sequence[AgentConfig], reviews: bool
+) -> tuple[LanguageRules, ...]:
+    """Return the rules of each language, the configured one first; () for one language."""
+    return (first, *(_language_rules(other, None, reviews) for other in others)) if others else ()
 
 
 def _language_rules(agent: AgentConfig, backchannels: tuple[str, ...] | None, reviews: bool) -> LanguageRules:

@@ -63,7 +63,7 @@ class Conversation:
         self.paused = False
         """True while inference is paused, see `InferencePause`."""
         self._caller = Caller(self.history, self._policy, new_id)
-        self._tools = ToolCalls(self.history, policy.max_tool_rounds, new_id)
+        self._tools = ToolCalls(self.history, policy, new_id)
         self._mcp_lists = McpLists(self.history, new_id)
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)
         voice = VoiceOverAgent(self._policy, self._caller, self._responses)

@@ -38,7 +38,9 @@ from voiceagent.conversation.mcp import (
     McpTool,
 )
 from voiceagent.conversation.settings import AgentTool, CallSettings
+from voiceagent.conversation.shared_response import SharedResponse
 from voiceagent.conversation.tool_records import CallRecord, ToolRecords
+from voiceagent.conversation.turn_policy import TurnPolicy
 
 LOGGED_MAX_ROUNDS = 8
 """Maximum rounds in builds without `max_tool_rounds`; they refused all further calls."""
@@ -86,13 +88,14 @@ class _Call:
 class ToolCalls:
     """Owner of the calls that have not ended. Methods return the commands that follow.
 
-    max_rounds: maximum number of responses with tool calls in one answer; None for old logs (see
-    `TurnPolicy.tools_as_logged`).
+    policy: `max_tool_rounds` is None for old logs (see `TurnPolicy.tools_as_logged`).
     """
 
-    def __init__(self, history: History, max_rounds: int | None, new_id: Callable[[str], str]) -> None:
+    def __init__(self, history: History, policy: TurnPolicy, new_id: Callable[[str], str]) -> None:
         self._history = history
-        self._max_rounds = max_rounds
+        self._max_rounds = policy.max_tool_rounds
+        self._joins_results = policy.joins_results
+        self._shared = SharedResponse()
         self._records = ToolRecords(history, new_id)
         self._new_id = new_id
         self._calls: dict[str, _Call] = {}
@@ -110,8 +113,8 @@ class ToolCalls:
 
     @property
     def reply_due(self) -> bool:
-        """True if the model must report results and no awaited call is missing."""
-        return self._reply_due and not self.awaited
+        """True if the model must report results and no awaited call is missing, of the client's neither."""
+        return self._reply_due and not self.awaited and not self._shared.awaits_client
 
     def pop_reply_due(self) -> bool:
         """Return `reply_due` and reset it."""
@@ -179,7 +182,10 @@ class ToolCalls:
         return guidance
 
     def on_slow(self, call_id: str) -> str:
-        """Record that a tool takes long. Return the instruction that waited for its end, "" for none."""
+        """Record that a tool of the agent or the client takes long. Return the instruction that waited for
+        its end, "" for none.
+        """
+        self._shared.give_up(call_id)
         call = self._calls.get(call_id)
         if call is None:
             return ""
@@ -216,6 +222,30 @@ class ToolCalls:
         if tool.cancellable and phase is Phase.RUNNING:
             self._history.cancellable.add(wanted.call_id)
         return [*notices] if tool.when_played else [*notices, _run(self._calls[wanted.call_id])]
+
+    def add_client_call(self, response_id: str, call_id: str) -> None:
+        """Record a call of the client's tool."""
+        if self._joins_results:
+            self._shared.add(response_id, call_id)
+
+    def await_client(self, response_id: str) -> list[Command]:
+        """Let the results of this response's calls wait for those of the client's calls that it made too."""
+        if response_id != self._round_id:
+            return []
+        return [do.AwaitClientResult(call_id) for call_id in self._shared.begin_wait(response_id)]
+
+    @property
+    def delay_client_request(self) -> bool:
+        """True while a client's request for a response can wait for a tool of the agent that was called with
+        tools of the client.
+        """
+        return any(
+            call.phase is Phase.RUNNING
+            and not call.slow
+            and call.record.mcp is None
+            and call.record.response_id == self._shared.response_id
+            for call in self._calls.values()
+        )
 
     def with_unique_id(self, call: ToolCall) -> ToolCall:
         """Return the call with an id that no earlier call has: some engines give several calls one id."""
@@ -303,6 +333,7 @@ class ToolCalls:
         late.
         """
         commands: list[Command] = []
+        self._shared.end_wait()
         for call in list(self._calls.values()):
             commands += self._cancel(call)
             if call.phase in (Phase.RUNNING, Phase.OVERTAKEN):

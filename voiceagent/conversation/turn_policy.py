@@ -58,6 +58,8 @@ class TurnPolicy:
     item; False in logs of builds where it did not. answers_over_buffer: of audio that a client has not
     committed, only words hold the agent's own speech back, and nothing a client's request; False in logs of
     builds in which all of it did.
+    joins_results: one response answers the results of the agent's tools and of the client's that one response
+    called, and follows the instructions of these tools; False in logs of builds that answered them apart.
     languages: rules of each language of a call that serves several, the configured one first; () for one
     language.
     """
@@ -89,6 +91,7 @@ class TurnPolicy:
     backchannel_after_s: float = 0.0
     idle_items: bool = False
     answers_over_buffer: bool = False
+    joins_results: bool = False
     languages: tuple[LanguageRules, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
     def in_language(self, code: str) -> TurnPolicy:

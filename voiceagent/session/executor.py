@@ -207,6 +207,8 @@ class CommandExecutor:
                 self.mcp.list(item_id, server)
             case do.CancelTool(call_id, by_model):
                 self.tools.cancel(call_id, by_model)
+            case do.AwaitClientResult(call_id):
+                self.tools.await_client(call_id)
             case do.TurnConcluded() | do.ResponseConcluded():
                 if self._agent is not None:
                     self._agent.on_concluded(command)

@@ -61,6 +61,7 @@ class ToolRunner:
         self._working: dict[str, tuple[AgentTool, asyncio.Task[ToolResult]]] = {}
         self._withdrawn: set[str] = set()  # cancelled before they started
         self._cancelled_by_model: set[str] = set()
+        self._client_timers: list[asyncio.TimerHandle] = []
 
     def offer(self, tools: Sequence[OfferedTool], source: ToolSource) -> tuple[AgentTool, ...]:
         """Replace the tools of this source. Return the tools of all sources under the names offered to the
@@ -100,6 +101,12 @@ class ToolRunner:
         elif call_id in self._running:
             self._withdrawn.add(call_id)
 
+    def await_client(self, call_id: str) -> None:
+        """Post `ToolSlow` for a call of the client's tool when one of the agent's would be slow."""
+        loop = asyncio.get_running_loop()
+        slow = loop.call_later(self._filler_after_s, self._post, ToolSlow(call_id))
+        self._client_timers = [timer for timer in self._client_timers if timer.when() > loop.time()] + [slow]
+
     @property
     def at_work(self) -> Set[asyncio.Task[None]]:
         """Tasks of the tools that have not ended; some outlive the call."""
@@ -108,6 +115,8 @@ class ToolRunner:
     async def close(self) -> None:
         """Cancel the cancellable tools and wait until they have stopped; the others keep running."""
         self._withdrawn |= self._running.keys() - self._working.keys()
+        for timer in self._client_timers:
+            timer.cancel()
         stopped = []
         for call_id, (tool, work) in self._working.items():
             if tool.cancellable:

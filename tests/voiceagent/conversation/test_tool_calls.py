@@ -623,7 +623,7 @@ def test_an_agents_tool_that_is_named_like_the_clients_is_renamed_and_runs() -> 
 
 MOVE_NAMES = (
     "call book", "call look", "call both", "call hang_up", "end", "speak", "cut", "played", "slow", "say",
-    "respond", "guide", "update", "call search", "call cancel_tool",
+    "respond", "guide", "update", "call search", "call cancel_tool", "call shared", "client",
 )  # fmt: skip
 MOVES = st.lists(st.sampled_from(MOVE_NAMES), max_size=40)
 ENDS = st.lists(st.sampled_from(["done", "failed", "cancelled"]), min_size=1, max_size=8)
@@ -680,7 +680,8 @@ class _Life:
         self._at_s += 2.0
         live = next(iter(self.world.live()), None)
         if name.startswith("call") and live in self.world.working:
-            wanted = {"both": ["book", "look"]}.get(name.split()[1], [name.split()[1]])
+            several = {"both": ["book", "look"], "shared": ["theirs", "book"]}
+            wanted = several.get(name.split()[1], [name.split()[1]])
             made = []
             for tool in wanted:  # side by side, in one answer
                 self._number += 1
@@ -690,6 +691,8 @@ class _Life:
             self.world.feed(ev.ResponseGenerated(live, "tool_calls", Usage()))
         elif name == "end":
             self._end_one()
+        elif name == "client":
+            self._client_answers()
         elif name == "speak":
             self.world.say("something else", self._at_s)
         elif name == "cut":
@@ -700,7 +703,8 @@ class _Life:
         elif name == "played" and live is not None:
             self._play(live)
         elif name == "slow":
-            for call_id in self._running():
+            waiting = [one.call_id for one in of(do.AwaitClientResult, self.world.commands)]
+            for call_id in self._running() + waiting:
                 self.world.feed(ev.ToolSlow(call_id))
         elif name == "say":
             self.world.feed(ev.SpeechRequested("by the way"))
@@ -714,11 +718,26 @@ class _Life:
                 self.world.feed(ev.GuidanceRequested(call_id, f"Tell of {call_id}."))
 
     def settle(self) -> None:
-        """Every tool ends, every response is played."""
+        """Every tool ends or is slow, every response is played."""
         for _ in range(40):
             for live in list(self.world.live()):
                 self._play(live)
             self._end_one()
+            self._client_answers()
+            self.move("slow")
+
+    def _client_answers(self) -> None:
+        """The client sends the output of its next call, and requests a response."""
+        items = self.world.conversation.history.items
+        theirs = [
+            item.call.call_id
+            for item in items
+            if isinstance(item, ToolCallItem) and item.call.name == "theirs"
+        ]
+        for call_id in [one for one in theirs if one not in dict(outputs(self.world))][:1]:
+            item = ToolOutputItem(f"output_{call_id}", call_id, f"done {call_id}")
+            self.world.feed(ev.ItemCreated(item, None, None, ()))
+            self.world.feed(ev.ResponseRequested())
 
     def _running_label(self, response_id: str) -> str:
         """Return the arguments that cancel the last tool that the response was offered, if any."""
@@ -1021,3 +1040,75 @@ def test_turns_are_answered_again_when_the_agents_code_takes_them_no_more() -> N
     call.feed(ev.TurnsClaimed(True))
     call.feed(ev.TurnsClaimed(False))
     assert of(do.StartResponse, call.say("hello", 5.0))
+
+
+def theirs_ends(call: CallWorld) -> list[do.Command]:
+    """The client sends the output of its tool, and requests a response."""
+    call.feed(ev.ItemCreated(ToolOutputItem("output", "theirs_1", "of theirs"), None, None, ()))
+    return call.feed(ev.ResponseRequested())
+
+
+def test_one_response_answers_the_results_of_the_agents_tool_and_of_the_clients() -> None:
+    call = world()
+    limits = answered(call, "book", "theirs")
+    assert of(do.AwaitClientResult, limits) == [do.AwaitClientResult("theirs_1")]
+    assert not of(do.StartResponse, finish(call, "book"))
+    (begun,) = of(do.StartResponse, theirs_ends(call))
+    assert {"table 4", "of theirs"} <= set(told(begun))
+    assert not of(do.StartResponse, call.feed(ev.ToolSlow("theirs_1")))
+    assert not of(do.StartResponse, call.play_out(call.make("Done.")))
+
+
+def test_a_response_that_the_client_requests_waits_for_the_agents_tool_of_the_same_response() -> None:
+    call = world()
+    answered(call, "theirs", "book")
+    assert not of(do.StartResponse, theirs_ends(call))
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert {"table 4", "of theirs"} <= set(told(begun))
+    assert not of(do.StartResponse, call.play_out(call.make("Done.")))
+
+
+def test_a_client_that_sends_no_result_delays_the_agents_result_until_its_tool_is_slow() -> None:
+    call = world()
+    answered(call, "book", "theirs")
+    assert not of(do.StartResponse, finish(call, "book"))
+    (begun,) = of(do.StartResponse, call.feed(ev.ToolSlow("theirs_1")))
+    assert "table 4" in told(begun)
+
+
+def test_a_slow_tool_of_the_agent_does_not_delay_the_response_about_the_clients_result() -> None:
+    call = world()
+    answered(call, "book", "theirs")
+    assert not of(do.StartResponse, theirs_ends(call))
+    (begun,) = of(do.StartResponse, call.feed(ev.ToolSlow("book_1")))
+    assert not begun.say
+    assert "of theirs" in told(begun)
+
+
+def test_a_caller_who_speaks_is_answered_though_the_client_has_sent_no_result() -> None:
+    call = world()
+    answered(call, "book", "theirs")
+    finish(call, "book")
+    count = len(of(do.StartResponse, call.commands))
+    call.say("are you there", 5.0)
+    begun = of(do.StartResponse, call.commands)[count:]
+    assert "table 4" in told(begun[-1])
+    call.play_out(call.make("Yes."))
+    assert not of(do.StartResponse, call.feed(ev.ToolSlow("theirs_1")))
+
+
+def test_in_calls_of_older_builds_each_result_has_its_response() -> None:
+    call = CallWorld(SETTINGS, policy=replace(POLICY, joins_results=False))
+    call.say("book a table please")
+    assert not of(do.AwaitClientResult, answered(call, "book", "theirs"))
+    assert of(do.StartResponse, finish(call, "book"))
+
+
+def test_a_tools_instruction_is_for_the_response_that_the_client_requests_about_the_results() -> None:
+    call = world()
+    answered(call, "book", "theirs")
+    call.feed(GUIDE)
+    finish(call, "book")
+    (begun,) = of(do.StartResponse, theirs_ends(call))
+    assert any("Ask for a rating." in text for text in told(begun))
+    assert not of(do.StartResponse, call.play_out(call.make("Done.")))

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from llmcore.engine import Tool, ToolCall
 from voiceagent.conversation.config import BudgetConfig
-from voiceagent.conversation.events import AgentEvent, ToolFinished
+from voiceagent.conversation.events import AgentEvent, ToolFinished, ToolSlow
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
 from voiceagent.session.services import Measuring
@@ -140,3 +140,16 @@ async def test_a_tool_that_is_cancelled_before_it_began_does_not_begin() -> None
     await booking.over.wait()
     assert booking.outcome == "it was cancelled"
     assert not booking.began.is_set()
+
+
+async def test_the_clients_tool_is_slow_after_the_same_time_as_the_agents_but_not_after_the_call() -> None:
+    measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
+    posted: asyncio.Queue[AgentEvent] = asyncio.Queue()
+    post = posted.put_nowait
+    runner = ToolRunner("tested", measuring, post, call_monitor(), 0.01, lambda name, failure: None)
+    runner.await_client("theirs_1")
+    assert await posted.get() == ToolSlow("theirs_1")
+    runner.await_client("theirs_2")
+    await runner.close()
+    await asyncio.sleep(0.02)
+    assert posted.empty()

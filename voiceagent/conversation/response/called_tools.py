@@ -43,10 +43,12 @@ class CalledTools:
             previous = self._history.last_id()
             if response.wanted.in_conversation:
                 self._history.insert(item)
+                self._running.add_client_call(response.response_id, own.call_id)
             commands.append(notify.NotifyToolCall(response.response_id, item.item_id, previous, own))
         if not response.first_call_id and len(self._history.items) > before:
             response.first_call_id = self._history.items[before].item_id
-        return commands + self._running.record_refused()
+        commands += self._running.record_refused()
+        return commands + self._running.await_client(response.response_id)
 
     def has_effects(self, call: ToolCall, settings: CallSettings) -> bool:
         """Return True if the call does something that cannot be taken back. False for tools of the agent that
