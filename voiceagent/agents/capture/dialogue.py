@@ -24,6 +24,8 @@ _MIN_WORD = 3
 """Letters of a word of a value that is spelled again, at least."""
 _MISHEARD_NO = frozenset((("know",), ("you", "know"), ("you", "no")))
 """Whole answers that English recognizers write for "no"."""
+_SAYS_NAME = ("name", "nombre", "llamo", "heiße")
+"""Words that introduce a whole name, in any language: "my name is", "me llamo"."""
 
 T = TypeVar("T")
 
@@ -173,12 +175,15 @@ class Dialogue(Generic[T]):
 
     def _of_wrong_part(self, text: str) -> str:
         """Return an answer with the label of the part that was called wrong; unchanged if it says more than
-        that part again ("it's Tom Hull"), or is a question.
+        that part again ("it's Tom Hull", "my name is Jon Hull"), or is a question.
         """
         said = without_openings(text, self._now.language)
-        repeats = not set(words_of(said)).isdisjoint(words_of(str(self._value)))
+        again = words_of(said)
+        opening = set(words_of(text.removesuffix(said)))
+        whole = len(again) > 1 and not opening.isdisjoint(_SAYS_NAME)
+        repeats = not set(again).isdisjoint(words_of(str(self._value)))
         asks = text.rstrip().endswith("?")
-        return text if not self._wrong_part or repeats or asks else f"{self._wrong_part} {said}"
+        return text if not self._wrong_part or whole or repeats or asks else f"{self._wrong_part} {said}"
 
     def _says_value(self, text: str) -> bool:
         """Return True if a text is the value that was read back, or all or a word of it, spelled."""

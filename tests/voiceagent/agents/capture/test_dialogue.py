@@ -48,6 +48,8 @@ def hold(task: Task[Any], *turns: str) -> tuple[Dialogue[Any], Ask | Captured[An
         ("The last name isn't right.", "Tom Hull.", "Tom Hull"),
         ("The last name is still wrong.", "No, it's Tom Hull.", "Tom Hull"),
         ("The last name is wrong.", "The last name is Hull.", "Tom Hull"),
+        ("The last name is wrong.", "My name is Jon Hull.", "Jon Hull"),
+        ("The last name is wrong.", "De Souza.", "Tom De Souza"),
         ("The last name is wrong.", "What?", "Tom Hill"),
     ],
 )
