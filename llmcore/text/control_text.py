@@ -158,8 +158,9 @@ class ControlText:
         return self._read_words() if self._region is None else self._read_region(self._region)
 
     def _read_words(self) -> bool:
+        before = self._pending
         if not self._has_begun and self._read_start():
-            return bool(self._pending) and self._has_begun
+            return bool(self._pending) and self._pending != before
         found = TRIGGERS.search(self._pending)
         at = found.start() if found else len(self._pending)
         name = self._find_name(at)

@@ -44,16 +44,47 @@ def begins_call(behind: str, names: AbstractSet[str]) -> bool | None:
 
 _FAREWELLS = (
     *("bye", "goodbye", "one moment", "one second", "one sec", "just a moment", "just a second", "hold on"),
-    *("thanks", "thank you", "let me", "let's", "tschüss", "auf wiedersehen", "danke", "einen moment"),
-    *("moment", "adiós", "hasta luego", "gracias", "un momento", "vale"),
+    *(
+        "thanks",
+        "thank you",
+        "let me",
+        "let's",
+        "got it",
+        "please hold",
+        "please wait",
+        "see you",
+        "take care",
+    ),
+    *("have a", "i'll", "i'm", "i've", "you're welcome", "all right", "alright", "ciao"),
+    *("tschüss", "auf wiedersehen", "auf wiederhören", "bis bald", "danke", "einen moment", "moment", "ich"),
+    *("adiós", "hasta luego", "hasta pronto", "gracias", "un momento", "un instante", "vale"),
 )
 """Words that are said to a caller, and never about a call: "hang_up() bye"."""
-_AGREEMENTS = ("okay", "sure")
+_AGREEMENTS = ("okay", "ok", "sure", "great", "perfect", "please")
 """The same if a pause follows: "hang_up() sure ends the call" is about it."""
 _FAREWELL = re.compile(rf"(?:{'|'.join(_FAREWELLS)})\b|(?:{'|'.join(_AGREEMENTS)})(?=[,.!]|\Z)")
 _FAREWELL_BEGINNINGS = frozenset(
     words[:length] for words in (*_FAREWELLS, *_AGREEMENTS) for length in range(1, len(words) + 1)
 )
+
+_DEFINES = re.compile(r"(?P<sign>:|=>?|->|→|\||[-–—])[ \t*_`]*(?P<words>\w.*|\Z)", re.DOTALL)
+"""Sign between a tool and its meaning in a list or table of tools: "- `hang_up()`: Ends the call"."""
+
+
+def _is_defined(behind: str, ended: bool, begins_sentence: bool) -> bool | None:
+    """Return True if a sign and a meaning follow a call, None if more text is needed. Words to the caller are
+    no meaning, and a dash may stand before a sentence.
+    """
+    found = _DEFINES.match(behind)
+    if found is None:
+        return False
+    words = found["words"].lower()
+    if not ended and (not words or (begins_sentence and words in _FAREWELL_BEGINNINGS)):
+        return None
+    if not words or (begins_sentence and _FAREWELL.match(words)):
+        return False
+    is_dash = found["sign"] in "-–—"
+    return not is_dash or not begins_sentence or found["words"][0].islower()
 
 
 def is_explained(
@@ -69,7 +100,7 @@ def is_explained(
     if not words:
         return False if ended else None
     if not words[0].islower():
-        return False
+        return _is_defined(words, ended, begins_sentence)
     if begins_sentence and not ended and words in _FAREWELL_BEGINNINGS:
         return None
     if begins_sentence and _FAREWELL.match(words):

@@ -59,10 +59,10 @@ ORDINARY = (
 )
 
 
-def read(pieces: list[str], **options: bool) -> Read:
+def read(pieces: list[str], names: tuple[str, ...] = NAMES, **options: bool) -> Read:
     """Return the words, calls and thoughts of a reply in these pieces."""
     numbers = count()
-    control = ControlText(NAMES, new_id=lambda: f"call_{next(numbers)}", **options)
+    control = ControlText(names, new_id=lambda: f"call_{next(numbers)}", **options)
     parts = [part for piece in pieces for part in control.push(piece)] + control.finish()
     calls = [call for part in parts for call in part.calls]
     assert [call.call_id for call in calls] == [f"call_{number}" for number in range(len(calls))]
@@ -99,6 +99,12 @@ def test_words_before_a_call_are_said_where_a_server_removed_the_marks_of_harmon
     assert read([text]) == read(list(text)) == ("One moment.", ROME, "Hm.")
     text = "commentaryOne moment.assistantanalysisHm.assistantfinalYour table is booked."
     assert read([text]) == read(list(text)) == ("One moment. Your table is booked.", [], "Hm.")
+
+
+@pytest.mark.parametrize("mark", ["to=user<|message|>", ">>>all\n"])
+def test_what_comes_in_one_piece_with_a_mark_at_the_replys_start_is_parsed(mark: str) -> None:
+    text = f"{mark}<think>Hm.</think>Let me look.\n{JSON_CALL}"
+    assert read([text]) == read(list(text)) == ("Let me look.\n", ROME, "Hm.")
 
 
 def test_a_list_that_minimax_m3_writes_with_elements_is_a_list() -> None:
@@ -189,6 +195,10 @@ def test_a_mark_within_a_sentence_is_no_word_if_a_call_follows(call: str) -> Non
         ("hang_up() goodbye, and thanks", "goodbye, and thanks"),
         ("All right. hang_up() thank you for your call", "All right. thank you for your call"),
         ('order(item="tuna") one moment', "one moment"),
+        ('order(item="tuna") got it, anything else?', "got it, anything else?"),
+        ("hang_up() have a nice day", "have a nice day"),
+        ("hang_up() i'll call you back", "i'll call you back"),
+        ("You end with hang_up() please", "You end with hang_up() please"),
         ("You end a call by hang_up() bye", "You end a call by hang_up() bye"),
         ("hang_up() byte by byte", "hang_up() byte by byte"),
         ("hang_up() sure, one moment", "sure, one moment"),
@@ -203,6 +213,30 @@ def test_words_to_the_caller_behind_a_call_explain_nothing(reply: str, said: str
         parts = [part for piece in pieces for part in control.push(piece)] + control.finish()
         assert "".join(part.words for part in parts) == said
         assert any(part.calls for part in parts) == (said != reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I can do this:\n- `hang_up()`: Ends the call.\n- `weather(city)`: Tells the weather.",
+        "* **hang_up()**: ends the call",
+        "1. hang_up() - ends the call",
+        "- `hang_up()` – Ends the call",
+        "| hang_up() | ends the call |",
+        "`hang_up()` -> the end",
+    ],
+)
+def test_a_list_of_tools_calls_none_of_them(reply: str) -> None:
+    for pieces in ([reply], list(reply)):
+        assert read(pieces, ("hang_up", "weather")) == (reply, [], "")
+
+
+@pytest.mark.parametrize("behind", [" - Bye", ": Goodbye!", " — thanks", ":", " :)", " - I wish you well"])
+def test_a_sign_between_a_call_and_words_to_the_caller_explains_nothing(behind: str) -> None:
+    text = f"hang_up(){behind}"
+    for at in range(len(text)):
+        said, calls, _ = read([text[:at], text[at:]], ("hang_up",))
+        assert (said.strip(), calls) == (behind.strip(), [("hang_up", {})])
 
 
 @pytest.mark.parametrize(

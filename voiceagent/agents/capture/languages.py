@@ -102,7 +102,8 @@ _ENGLISH = CaptureLanguage(
         "i live at, i live in, i'd like, i would like, hi, hello, make it, make that, please, call me"
     ),
     closings=_phrases(
-        "please, thanks, thank you, that's it, that's all, that is all, thank you very much, okay"
+        "please, thanks, thank you, that's it, that's all, that is all, thank you very much, okay, speaking, "
+        "here"
     ),
     yes=_phrases(
         "yes, yeah, yep, yup, yes please, correct, that's correct, that is correct, right, that's right, "
@@ -191,7 +192,7 @@ _GERMAN = CaptureLanguage(
         "mein name ist, ich heiße, ich bin, meine nummer ist, die nummer ist, ja, also, ähm, äh, gerne, "
         "nein, die lautet, sie lautet, er lautet, ich wohne in, ich meinte, ich möchte, am, um"
     ),
-    closings=_phrases("bitte, danke, danke schön, das ist alles, das war's, vielen dank"),
+    closings=_phrases("bitte, danke, danke schön, das ist alles, das war's, vielen dank, am apparat, hier"),
     yes=_phrases(
         "ja, jawohl, ja bitte, genau, richtig, stimmt, das stimmt, das ist richtig, korrekt, ja genau, "
         "ja das stimmt, ja stimmt, okay, ok, gut, perfekt, passt, ja richtig, gerne, klar, natürlich"

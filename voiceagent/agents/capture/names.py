@@ -26,7 +26,8 @@ _FEW_LETTERS = 2
 _PAUSES = (r"[,.;]\s*", r"[,.;]\s+")
 """Patterns around a mere "no" within a name: pauses, as "No" is a name too."""
 _TITLE = re.compile(
-    r"^\W*(?:(?:dr|doctor|mr|mister|mrs|missus|ms|miss|prof|professor|herr|frau|doktor|señora?)\b[.\s]+)+(?=[^\W\d_]{2})",
+    r"^\W*(?:(?:dr|doctor|mr|mister|mrs|missus|ms|miss|prof|professor|herr|frau|doktor|señora?)\b[.\s]+(?:(?:and|und|y)\s+)?)+"
+    r"(?=[^\W\d_](?:[^\W\d_]|['’]\w|[.\s]+\w))",
     re.I,
 )
 """Titles before a name, which are none of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import time
+from datetime import date, datetime, time, timedelta
 
 from voiceagent.agents.capture.self_repairs import parse_meant
 from voiceagent.agents.capture.task import Circumstances
@@ -28,6 +28,12 @@ _BESIDE_HOUR = re.compile(
 )
 """A time by its distance from an hour: "half an hour before midnight", "ten minutes after three"."""
 _SIDES = {"before": "to", "to": "to", "after": "past", "past": "past"}
+_HOURS_FROM = re.compile(
+    r"(?<!half )(?<!half of )(?<!quarter )(?<!quarter of )\b"
+    r"(?P<length>(?:an|one|two|three) hours?(?: and a half)?|one and a half hours|three quarters of an hour) "
+    r"(?P<side>before|after|past) (?P<other>.+)"
+)
+"""A time by its distance of 45 minutes or more from another: "an hour before noon"."""
 _AFTERNOON = ("pm", "afternoon", "evening", "night", "tonight", "nachmittags", "abends", "tarde", "noche")
 _BEFORE_HOUR = ("at", "um", "las", "la", "gegen", "by", "around", "about", "after", "before", "until", "till")
 _AFTER_HOUR = ("oclock", "uhr", "am", "pm", "hundred", "ish")
@@ -77,6 +83,8 @@ def find_time(text: str, now: Circumstances) -> time | None:
 def _time_in(text: str, now: Circumstances) -> time | None:
     if (found := _german_quarter(text, now) if now.language == "de" else None) is not None:
         return found
+    if now.language == "en" and (far := _HOURS_FROM.search(text.lower())):
+        return _time_from(far, now)
     tokens = _without_counts(_tokens(text, now.language), now.language)
     if now.language in _RANGES and _is_range(tokens, now.language):
         return None
@@ -87,6 +95,17 @@ def _time_in(text: str, now: Circumstances) -> time | None:
         if (found := _time_at(tokens, at, now.language)) is not None:
             return found
     return None
+
+
+def _time_from(distance: re.Match[str], now: Circumstances) -> time | None:
+    other = _time_in(f"at {distance['other']}", now)
+    if other is None:
+        return None
+    length, sign = distance["length"], -1 if distance["side"] == "before" else 1
+    minutes = 60 * {"two": 2, "three": 3}.get(length.split()[0], 1) + 30 * ("half" in length)
+    if "quarters" in length:
+        minutes = 45
+    return (datetime.combine(date.min + timedelta(1), other) + timedelta(minutes=sign * minutes)).time()
 
 
 def _without_counts(tokens: list[str], language: str) -> list[str]:

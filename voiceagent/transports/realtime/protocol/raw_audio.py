@@ -12,14 +12,15 @@ FORMAT_NAMES = {AudioFormat.PCMU: "audio/pcmu", AudioFormat.PCMA: "audio/pcma"}
 """The wire's names of formats; all others are "audio/pcm"."""
 _FILES = re.compile(
     rb"(?P<AVI>RIFF....AVI )|(?P<MP4>\0\0..ftyp)|(?P<AU>\.snd\0\0)"
-    rb"|(?P<WAV>RIF[FX](?:....WAVE|.{0,7}\Z))|(?P<Ogg>OggS\0)|(?P<FLAC>fLaC[\0\x80]\0)"
+    rb"|(?P<AIFF>FORM....AIF[FC])|(?P<CAF>caff\0\x01)|(?P<AMR>#!AMR)"
+    rb"|(?P<WAV>R(?:IF[FX]|F64)(?:....WAVE|.{0,7}\Z))|(?P<Ogg>OggS\0)|(?P<FLAC>fLaC[\0\x80]\0)"
     rb"|(?P<WebM>\x1aE\xdf\xa3[\x80-\xff])|(?P<MP3>ID3[\2-\4]\0)",
     re.DOTALL,
 )
 """Beginnings of files: of 5 bytes and more, or all of an audio that is shorter than its header. Raw audio
 begins so less than once in 100 years of a call.
 """
-_FILE_HEADS = ("UklG", "T2dn", "Zkxh", "GkXf", "SUQz", "LnNu")
+_FILE_HEADS = ("UklG", "T2dn", "Zkxh", "GkXf", "SUQz", "LnNu", "Rk9S", "Y2Fm", "IyFB", "UkY2")
 """The first three bytes of each in base64, but of MP4, which begins like silence. Audio without them needs no
 closer look.
 """

@@ -21,6 +21,9 @@ FILES = {
     "WebM": bytes.fromhex("1a45dfa3 9f 4286 8101 42f7 8101 42f2"),
     "AVI": b"RIFF\x24\x10\0\0AVI LIST" + bytes(20),
     "AU": b".snd\0\0\0\x18" + bytes(20),
+    "AIFF": b"FORM\0\0\x10\0AIFFCOMM" + bytes(20),
+    "CAF": b"caff\0\x01\0\0desc" + bytes(20),
+    "AMR": b"#!AMR\n" + bytes(20),
     "MP4": b"\0\0\0\x1cftypM4A \0\0\0\0" + bytes(20),
     "MP3": b"ID3\x04\0\0" + bytes(20),
 }
@@ -50,6 +53,11 @@ def test_message_names_the_format_of_the_session():
 )
 def test_base64_that_only_begins_like_a_file_passes(audio: str):
     check_raw(audio, AudioFormat.PCM_24K, "audio")
+
+
+def test_a_wav_file_of_64_bits_is_refused_as_one():
+    with pytest.raises(RequestError, match="WAV file"):
+        check_raw(to_base64(b"RF64\xff\xff\xff\xffWAVEds64" + bytes(20)), AudioFormat.PCM_24K, "audio")
 
 
 @given(st.lists(st.integers(-32_768, 32_767), max_size=40))
