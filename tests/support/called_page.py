@@ -24,19 +24,22 @@ navigator.mediaDevices.getUserMedia = async () => { throw new DOMException("no",
 """
 _INTO_THE_RESPONSE_S = 3.0
 """How long after a question's end the next begins: the answer lasts about seven seconds."""
-_LOUDEST = """async () => {
+_AUDIBLE_S = 30.0
+"""How long the page may take to play a voice, as long as any other expectation of a page."""
+_BECOMES_LOUD = """async ([loud, patience_s]) => {
     const context = new AudioContext();
     const analyser = context.createAnalyser();
     context.createMediaStreamSource(document.querySelector("audio").srcObject).connect(analyser);
     const samples = new Float32Array(analyser.fftSize);
-    let loudest = 0;
-    for (let reading = 0; reading < 20; reading += 1) {
+    const until = performance.now() + 1000 * patience_s;
+    let loudness = 0;
+    while (loudness <= loud && performance.now() < until) {
         await new Promise((done) => setTimeout(done, 50));
         analyser.getFloatTimeDomainData(samples);
-        loudest = Math.max(loudest, Math.hypot(...samples) / Math.sqrt(samples.length));
+        loudness = Math.hypot(...samples) / Math.sqrt(samples.length);
     }
     await context.close();
-    return loudest;
+    return loudness > loud;
 }"""
 
 
@@ -74,8 +77,8 @@ async def type_words(page: Page, words: str) -> None:
 
 
 async def is_heard(page: Page) -> bool:
-    """Return True if the page plays the agent's voice within a second."""
-    return float(await page.evaluate(_LOUDEST)) > LOUD
+    """Return True as soon as the page plays the agent's voice, False if it stays silent."""
+    return bool(await page.evaluate(_BECOMES_LOUD, [LOUD, _AUDIBLE_S]))
 
 
 async def said(texts: Sequence[str], path: Path) -> Path:

@@ -8,6 +8,7 @@ right before the failures were inspected; those five kinds were fixed afterwards
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -26,14 +27,20 @@ LANGUAGES = ("en", "de", "es", "fr", "it", "nl")
 MAX_WRONG = 0.03
 
 
-@pytest.mark.parametrize("row", KINDS, ids=lambda row: f"{row.language}: {row.text}")
-def test_each_kind_is_spoken_as_people_say_it(row: Labelled) -> None:
-    assert said(fragments_of(row.text, row.language)).casefold() == row.spoken.casefold()
+@pytest.mark.parametrize("language", sorted({row.language for row in KINDS}))
+def test_each_kind_is_spoken_as_people_say_it(language: str) -> None:
+    assert differing(language, lambda row: said(fragments_of(row.text, language))) == []
 
 
-@pytest.mark.parametrize("row", KINDS, ids=lambda row: f"{row.language}: {row.text}")
-def test_a_text_in_one_piece_is_spoken_as_its_fragments(row: Labelled) -> None:
-    assert normalize(row.text, row.language)[0].casefold() == row.spoken.casefold()
+@pytest.mark.parametrize("language", sorted({row.language for row in KINDS}))
+def test_a_text_in_one_piece_is_spoken_as_its_fragments(language: str) -> None:
+    assert differing(language, lambda row: normalize(row.text, language)[0]) == []
+
+
+def differing(language: str, spoken: Callable[[Labelled], str]) -> list[tuple[Labelled, str]]:
+    """Return the rows of `KINDS` that are spoken otherwise than labelled, and how."""
+    rows = [(row, spoken(row)) for row in KINDS if row.language == language]
+    return [(row, words) for row, words in rows if words.casefold() != row.spoken.casefold()]
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es"])

@@ -8,10 +8,8 @@ from dataclasses import replace
 from functools import cache
 from random import Random
 
-import pytest
-
 from examples.hotel_model.data.catalogue import catalogue
-from examples.hotel_model.data.labelled import Labelled, is_held_out, labelled_set
+from examples.hotel_model.data.labelled import is_held_out, labelled_set
 from examples.hotel_model.data.templates import expand, pattern, slots_of
 
 _QUESTIONS = labelled_set()
@@ -30,9 +28,8 @@ def test_no_question_is_asked_twice() -> None:
     assert len({(item.history, item.words) for item in _QUESTIONS}) == len(_QUESTIONS)
 
 
-@pytest.mark.parametrize("item", _QUESTIONS, ids=lambda item: f"{item.intent}: {item.words}")
-def test_the_answer_taught_in_training_is_right(item: Labelled) -> None:
-    assert item.judge(item.canonical).right
+def test_the_answer_taught_in_training_is_right() -> None:
+    assert [item for item in _QUESTIONS if not item.judge(item.canonical).right] == []
 
 
 def _drawn(templates: Iterable[str], times: int) -> list[str]:
