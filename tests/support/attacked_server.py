@@ -58,20 +58,23 @@ class AttackedServer:
         return connect(f"ws://{self.address}{path}", compression=None, ping_interval=None, max_size=None)
 
 
-_SHORT_LIMITS = """
+_LIMITS = """
+from voiceagent.llm import monitor
 from voiceagent.transports.limits import TransportLimits
 
 TransportLimits.max_request_s = TransportLimits.max_phone_idle_s = 2.0
+monitor.LOAD_RATIO = 10_000.0  # no load is shed
 """
 
 
 def write_attacked_config(folder: Path, audiosocket: int) -> Path:
     """Engines of fixed cost, all lines, times that a test can wait for; all other limits are as usual.
 
-    A server that is late takes calls all the same: an attack is to be let in, not kept out by its own load.
+    A server that is late, or answers late, takes calls all the same: an attack is to be let in, not kept out
+    by its own load, or by the machine's.
     """
     engines = (FIXED / "fixed_engines.py").read_text()
-    (folder / "fixed_engines.py").write_text(engines + _SHORT_LIMITS)
+    (folder / "fixed_engines.py").write_text(engines + _LIMITS)
     text = (FIXED / "fixed.toml").read_text().replace("[telephony.twilio]", "")
     lines = "\n".join(f"[telephony.{name}]" for name in LINES)
     path = folder / "attacked.toml"
