@@ -44,18 +44,8 @@ def begins_call(behind: str, names: AbstractSet[str]) -> bool | None:
 
 _FAREWELLS = (
     *("bye", "goodbye", "one moment", "one second", "one sec", "just a moment", "just a second", "hold on"),
-    *(
-        "thanks",
-        "thank you",
-        "let me",
-        "let's",
-        "got it",
-        "please hold",
-        "please wait",
-        "see you",
-        "take care",
-    ),
-    *("have a", "i'll", "i'm", "i've", "you're welcome", "all right", "alright", "ciao"),
+    *("thanks", "thank you", "let me", "let's", "got it", "please hold", "please wait", "see you"),
+    *("take care", "have a", "i'll", "i'm", "i've", "you're welcome", "all right", "alright", "ciao"),
     *("tschüss", "auf wiedersehen", "auf wiederhören", "bis bald", "danke", "einen moment", "moment", "ich"),
     *("adiós", "hasta luego", "hasta pronto", "gracias", "un momento", "un instante", "vale"),
 )

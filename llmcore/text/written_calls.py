@@ -38,10 +38,12 @@ LIST_KEYS = ("tool_calls", "tool_uses", "tool_call", "function_call")
 """Keys of a list of calls, or of the only call."""
 
 _NAMED_JSON = re.compile(
-    r"""\s*(?:\w*<\|tool_call:name\|>|call:|action:\s*|functions?[.=:]|<?(?:__)?function=|function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*["']?
+    r"""\s*(?:\w*<\|tool_call:name\|>|call:|action:\s*|functions?[.=:]|<?(?:__)?function=
+        |function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*["']?
     (?P<name>[\w.\-]+)["']?(?::\d+)?\s*
     (?:\[CALL_ID\][\w-]*\s*)?
-    (?:(?:\[ARGS\]|>|\)|<\|tool_call:args\|>|<\|content_invoke_tool_json\|>|<[|｜]tool[▁_]sep[|｜]>|<[|｜]tool_call_argument_begin[|｜]>)\s*)*
+    (?:(?:\[ARGS\]|>|\)|<\|tool_call:args\|>|<\|content_invoke_tool_json\|>|<[|｜]tool[▁_]sep[|｜]>
+        |<[|｜]tool_call_argument_begin[|｜]>)\s*)*
     (?:[:,]|[-=]>)?\s*(?:with\s+|code\s*|(?:arguments|args|parameters|params|(?:action\ |tool\ )?input):\s*)?
     (?:(?:```)?(?:json)?\s*)?(?:<\|message\|>\s*)?(?=\{)""",
     re.VERBOSE | re.IGNORECASE,
@@ -211,9 +213,10 @@ def _named_json_calls(text: str) -> list[WrittenCall]:
     while found := _NAMED_JSON.match(text):
         end, whole = value_end(text, found.end())
         value = load(text[found.end() : end] if whole else text[found.end() :])
-        # Inkling writes the name once more, in a whole call
-        again = calls_of(value) if isinstance(value, dict) and value.get("name") == found["name"] else []
-        calls += again or [(found["name"], _json_text(value))]
+        whole_call = isinstance(value, dict) and value.keys() == {"name", "args"}  # as Inkling writes it
+        if whole_call and value["name"] == found["name"]:
+            value = value["args"]
+        calls.append((found["name"], _json_text(value)))
         text = text[end:].lstrip(" \n\t;,`") if whole else ""
     return calls
 

@@ -25,7 +25,7 @@ navigator.mediaDevices.getUserMedia = async () => { throw new DOMException("no",
 _INTO_THE_RESPONSE_S = 3.0
 """How long after a question's end the next begins: the answer lasts about seven seconds."""
 _AUDIBLE_S = 30.0
-"""How long the page may take to play a voice, as long as any other expectation of a page."""
+"""Time that the page has to play a voice: that of any other expectation of a page."""
 _BECOMES_LOUD = """async ([loud, patience_s]) => {
     const context = new AudioContext();
     const analyser = context.createAnalyser();

@@ -293,13 +293,12 @@ class Answering:
         """Return True if the response that the client requested waits for a tool of the agent, whose result
         it reports too.
         """
-        with_results = requested.in_conversation and requested.messages is None
-        return with_results and self._tools.delay_client_request and not self._queue.answer_due
+        may_wait = self._tools.delay_client_request and not self._queue.answer_due
+        return may_wait and _reports_results(requested)
 
     def _pop_guidance(self, requested: ev.ResponseRequested) -> ev.ResponseRequested:
         """Return the client's request, with the instruction of ended tools, whose results it reports."""
-        with_results = requested.in_conversation and requested.messages is None
-        if not with_results or not self._policy.now.joins_results:
+        if not _reports_results(requested) or not self._policy.now.joins_results:
             return requested
         guidance, self._tools.guidance = self._tools.guidance, ""
         return replace(requested, guidance=guidance) if guidance else requested
@@ -446,3 +445,8 @@ class Answering:
             voice=wanted.voice,
         )
         return left + self._responses.start(start, wanted, turn.whole_words if turn else ())
+
+
+def _reports_results(requested: ev.ResponseRequested) -> bool:
+    """Return True if the response that a client requests has the results of tools in its prompt."""
+    return requested.in_conversation and requested.messages is None

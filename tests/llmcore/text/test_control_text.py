@@ -108,6 +108,12 @@ def test_what_comes_in_one_piece_with_a_mark_at_the_replys_start_is_parsed(mark:
     assert read([text]) == read(list(text)) == ("Let me look.\n", ROME, "Hm.")
 
 
+def test_an_argument_that_is_the_tools_own_name_stays_an_argument() -> None:
+    assert read(['weather {"name": "weather", "city": "Rome"}'])[1] == [
+        ("weather", {"name": "weather", "city": "Rome"})
+    ]
+
+
 def test_a_list_that_minimax_m3_writes_with_elements_is_a_list() -> None:
     guests = "<item><name>Ann</name></item><item><name>Bo</name></item>"
     call = f"<tool_call><invoke name='book'><guests>{guests}</guests></invoke></tool_call>"
