@@ -21,6 +21,7 @@ from voiceagent.engines.checked import checked_class
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer, is_blocking
 from voiceagent.engines.languages import OtherLanguage, in_language, voices_for
+from voiceagent.engines.timeouts import TimeoutsConfig
 from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.validation.errors import ConfigError, config_error
 from voiceagent.validation.references import import_object, resolve_paths, weights_in
@@ -28,7 +29,8 @@ from voiceagent.validation.section import check
 from voiceagent.weights import WeightsUnavailable, fetch, known_weights, weights_folder
 from voiceagent.weights.progress import shown_progress
 
-_SUPERVISION = Supervision()
+_SUPERVISION = TimeoutsConfig().of_engines()
+"""As a server has it by default: `voiceagent voices` waits for a slow voice, too."""
 _OF_SHELLS = ("workers", "voices")
 """Keys of blocking engines that are not the engine's own."""
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.attention.bias import causal_lower_right
 
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
@@ -31,6 +30,9 @@ def prefixed_attention(q: Tensor, k: Tensor, v: Tensor, prefix_k: Tensor, prefix
     if q.device.type == "cpu":
         out: Tensor = _SharedPrefixAttention.apply(q, k, v, prefix_k, prefix_v)  # type: ignore[no-untyped-call]  # torch's
         return out
+    # a third of torch's import time, as it loads TorchDynamo; of use on a GPU alone
+    from torch.nn.attention.bias import causal_lower_right  # noqa: PLC0415
+
     batch, _, length, _ = q.shape
     causal = causal_lower_right(length, prefix_k.shape[2] + length)
     return torch.nn.functional.scaled_dot_product_attention(

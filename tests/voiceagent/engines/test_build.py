@@ -11,6 +11,7 @@ from voiceagent.engines import build, catalogue
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.config import EngineConfig
+from voiceagent.engines.timeouts import TimeoutsConfig
 from voiceagent.validation.errors import ConfigError
 
 MODULE = """
@@ -213,3 +214,14 @@ def test_what_an_engine_does_not_have_is_refused_before_its_start(
 def test_the_voice_of_a_language_is_found_by_each_of_its_codes(tmp_path: Path) -> None:
     for voice in ("en", "en-gb", "EN-US", "no", "zh", "gmw/de", "pt-br+f2"):
         build_engine("synthesizer", EngineConfig(engine="espeak", voice=voice), tmp_path / "own.toml")
+
+
+def test_a_command_waits_for_an_engine_that_computes_as_long_as_a_server_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervised = []
+    monkeypatch.setattr(
+        build, "HostedSynthesizer", lambda _, __, *, supervision: supervised.append(supervision)
+    )
+    build_engine("synthesizer", EngineConfig(engine="espeak"), tmp_path / "own.toml")
+    assert supervised == [TimeoutsConfig().of_engines()]
