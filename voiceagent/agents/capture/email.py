@@ -18,7 +18,9 @@ from voiceagent.agents.capture.email_domains import (
     ending_said,
     nearest_domain,
     provider_named,
+    with_dot_said,
     with_ending,
+    with_parted_ending,
 )
 from voiceagent.agents.capture.misheard_emails import MAX_WORDS, address_as_said, other_first_part, with_o
 from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repair
@@ -60,6 +62,8 @@ _MAX_MISSED = 3
 """Letters of a spelled piece that were not heard before, at most: "anna" for "hannah"."""
 _SIMILAR_WORD, _FIRST_LETTER = 0.6, 0.15
 """Minimum similarity of a word and the letters that spell it; added to it if the first ones are the same."""
+_AS_LONG = 0.3
+"""Such a similarity of the only piece as long as what was spelled: "nadia" for "maybea" in "maybea.k"."""
 
 
 def is_address(text: str) -> bool:
@@ -106,7 +110,7 @@ class Email(Task[str]):
             prompts = now.words.prompts
             prompt = prompts.spell_domain if draft == _BOTH_REFUSED else prompts.domain
             return Heard(draft=f"{local}@", prompt=prompt)
-        near = nearest_domain(domain)
+        near = nearest_domain(with_parted_ending(domain))
         address = f"{local}@{CUT_OFF.get(near, near)}"
         if is_address(address):
             return Heard(address, address)
@@ -145,10 +149,11 @@ class Email(Task[str]):
     def correct(self, value: str, text: str, now: Circumstances) -> str | None:
         """Return the address with another ending, domain, part or letter."""
         plain = without_openings(text, now.language)
-        plain = with_o(plain) if now.language == "en" else plain
+        own_local, _, own_domain = value.partition("@")
+        if now.language == "en":
+            plain = with_dot_said(with_o(plain), own_domain)
         symbols = merge_spelled(symbols_of(plain, now.language))
         local, at_sign, domain = _parted(symbols)
-        own_local, _, own_domain = value.partition("@")
         if at_sign and local and domain:
             return self._valid(f"{local}@{nearest_domain(domain)}")
         if at_sign:
@@ -276,7 +281,9 @@ def _with_spelled_piece(local: str, symbols: Sequence[Symbol]) -> str | None:
         return None
     pieces = re.split(r"([._+-])", local)
     ratio, at = max((SequenceMatcher(None, piece, row).ratio(), at) for at, piece in enumerate(pieces))
-    if ratio < _SIMILAR_WORD or not -1 <= len(row) - len(pieces[at]) <= _MAX_MISSED:
+    alone = [abs(len(piece) - len(row)) <= 1 for piece in pieces] == [one == at for one in range(len(pieces))]
+    least = _AS_LONG if alone and len(pieces) > 1 else _SIMILAR_WORD
+    if ratio < least or not -1 <= len(row) - len(pieces[at]) <= _MAX_MISSED:
         return None
     return "".join([*pieces[:at], row, *pieces[at + 1 :]])
 

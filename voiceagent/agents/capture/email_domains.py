@@ -32,7 +32,10 @@ ending, "acme.com" is near "me.com".
 _VOWELS = frozenset("aeiouy")
 _LETTERS_LEFT = 2
 """Letters of what is left of a name of letters, at most."""
-CUT_OFF = {"mail.com": "gmail.com"}
+_NOT_ENDING = re.compile(r"\W*not (com|net|org|co|edu|gov|info|biz|io|de|uk|me)\W*$", re.I)
+_JOINED_ENDING = re.compile(r"\.(com|co)(au|br|mx|ar|tr|cn|sg|hk|my|ph|uk|nz|za|jp|kr|il)$")
+"""Endings of two labels (IANA's root zone database) that were written as one."""
+CUT_OFF = {"mail.com": "gmail.com", "ol.com": "aol.com"}
 """Domains that are more often what is left of another: of "at gmail", recognizers write "at mail". Said as a
 correction, they stand.
 """
@@ -99,7 +102,20 @@ def with_ending(domain: str, ending: str) -> str:
     """Return the domain with its last labels replaced, as many as the ending has, but never the first."""
     labels = domain.split(".")
     kept = max(1, len(labels) - max(1, ending.count(".") + 1))
+    if kept > 1 and labels[kept - 1] == ending.partition(".")[0]:  # "com" for "com.au"
+        kept -= 1
     return ".".join([*labels[:kept], ending])
+
+
+def with_dot_said(text: str, domain: str) -> str:
+    """Return "dot com" for "not com", said of a domain that has another ending."""
+    found = _NOT_ENDING.match(text)
+    return text if found is None or domain.endswith(f".{found[1].lower()}") else f"dot {found[1]}"
+
+
+def with_parted_ending(domain: str) -> str:
+    """Return a domain with the dot that was not heard within its ending: "shop.comau"."""
+    return _JOINED_ENDING.sub(r".\1.\2", domain)
 
 
 def ending_said(text: str, now: Circumstances) -> str:

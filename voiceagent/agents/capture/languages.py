@@ -94,12 +94,13 @@ _ENGLISH = CaptureLanguage(
     openings=_phrases(
         "it's, it is, its, that's, that is, that would be, my email is, my e mail is, my email address is, "
         "my e mail address is, the email is, the address is, email is, my address is, my name is, my name's, "
-        "the name is, the name's, name is, i'm, i am, this is, my number is, the number is, number is, "
-        "my phone number is, you can reach me at, you can send it to, send it to, you can email me at, "
-        "email me at, reach me at, it should be, sure, yes, yeah, okay, ok, um, uh, well, so, of course, "
-        "sure it's, spelled, spelt, that's spelled, it's spelled, my last name is, my first name is, "
-        "my card number is, the card number is, no, oh no, actually, i said, i meant, sorry, let's see, "
-        "i live at, i live in, i'd like, i would like, hi, hello, make it, make that, please, call me"
+        "my name as, my name a, my names, i name is, i name a, by name is, the name is, the name's, name is, "
+        "i'm, i am, this is, my number is, the number is, number is, my phone number is, "
+        "you can reach me at, you can send it to, send it to, you can email me at, email me at, reach me "
+        "at, it should be, sure, yes, yeah, okay, ok, um, uh, well, so, of course, sure it's, spelled, "
+        "spelt, that's spelled, it's spelled, my last name is, my first name is, my card number is, the "
+        "card number is, no, oh no, actually, i said, i meant, sorry, let's see, i live at, i live in, "
+        "i'd like, i would like, hi, hello, make it, make that, please, call me"
     ),
     closings=_phrases(
         "please, thanks, thank you, that's it, that's all, that is all, thank you very much, okay, speaking, "

@@ -17,6 +17,22 @@ _WITH = re.compile(
 _ROW = re.compile(r"[a-z](?:[ -][a-z]\b){2}", re.I)
 _MISHEARD_E = re.compile(r"(?<=\bwith )(?:a|an|the) knee\b", re.I)
 """Text that recognizers write for "an E"."""
+_TWO = re.compile(
+    r"(?<=\bwith )(?P<count>two|2|a double|double) "
+    r"(?P<name>bees|dees|effs|else|ells|elves|ems|ens|ends|oh'?s|owes|peas|pees|ares|esses|tees|teas|zees)\b",
+    re.I,
+)
+_NAMED = {
+    "else": "l",
+    "elves": "l",
+    "ells": "l",
+    "effs": "f",
+    "ems": "m",
+    "ens": "n",
+    "ends": "n",
+    "ares": "r",
+}
+"""Two letters by their names, as recognizers write them, and the letters whose names begin otherwise."""
 _COUNT = re.compile(
     rf"\b(?:(?P<one>only one|just one|only 1|just 1|one|1|a single|single)|(?P<two>two|2))[\s-]+{_LETTER}$",
     re.I,
@@ -46,7 +62,7 @@ def with_remarks(text: str, language: str) -> str:
     """
     if language != "en":
         return text
-    done, text = "", _MISHEARD_E.sub("an e", text)
+    done, text = "", _TWO.sub(_counted, _MISHEARD_E.sub("an e", text))
     while found := _WITH.search(text):
         before = text[: found.start()].rstrip(" ,.")
         word = re.search(r"[^\W\d_]+(?:['’][^\W\d_]+)*$", before)
@@ -58,10 +74,17 @@ def with_remarks(text: str, language: str) -> str:
             done += text[: found.end()]
         else:
             count = "no" if found["without"] else found["count"].lower()
-            changed = respelled(word[0].lower(), letters, count)
-            done += f"{before[: word.start()]}{changed or word[0]}"
+            changed = respelled(word[0].lower(), letters, count) or word[0]
+            said = re.search(rf"\b({word[0]}|{changed})[\s,.]+$", before[: word.start()], re.I)
+            done += f"{before[: (said or word).start()]}{changed}"  # "Alice Webb, Webb with two B's"
         text = text[found.end() :]
     return done + text
+
+
+def _counted(found: re.Match[str]) -> str:
+    name = found["name"].lower()
+    letter = "s" if name == "esses" else _NAMED.get(name, name[0])
+    return f"{found['count']} {letter}"
 
 
 def respelled(word: str, letters: str, count: str) -> str | None:

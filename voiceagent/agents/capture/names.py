@@ -37,7 +37,7 @@ _LABELS = {
     "en": re.compile(
         r"[\s,.;]*\b(?:and\s+)?(?:(?:my|the)\s+)?(?:first\s+and\s+)?"
         r"(?:(?P<first>first|given|christian)|(?P<middle>middle)|last|family|sur|sir|second|full|whole|maiden)"
-        r"[\s-]?(?:name|initial)\b(?:['’]s\b|\s+is\b)?[\s,:?]*",
+        r"[\s-]?(?:name[ds]?|initial)\b(?:['’]s\b|\s+i?s\b)?[\s,:?]*",
         re.I,
     ),
     "de": re.compile(

@@ -21,6 +21,8 @@ _THREE_TIMES = re.compile(r"([a-z])\1{2,}")
 """Letters that no name has: of "double L", recognizers write "double l, l"."""
 _NO_NAMES = frozenset(("then", "and", "is", "that's", "that", "with", "it's", "spelled", "spelt", "uh", "um"))
 """Words between a name and its letters: "Evans is E V A N S"."""
+_MISHEARD_LETTER = 3
+"""Letters of a word that a letter was misheard as, at most: "the" for B."""
 _SAID_AGAIN = 0.8
 """Minimum similarity of letters and a word before the one that they spell, if it is the same word."""
 
@@ -43,7 +45,8 @@ def spelled_words(symbols: Sequence[Symbol]) -> list[str]:
         elif symbol.kind == "sign" and symbol.text in "-'" and words:
             words[-1] += symbol.text
         if run and after.kind != "letter" and not (after.kind == "sign" and after.text):
-            _put(words, _THREE_TIMES.sub(r"\1\1", run.strip("-' ")), spelled)
+            run = _THREE_TIMES.sub(r"\1\1", run.strip("-' "))
+            _put(words, _with_first_letter(words, run), spelled)
             run = ""
     return _joined_at_signs(words)
 
@@ -58,6 +61,18 @@ def _of_name(symbols: Sequence[Symbol]) -> list[Symbol]:
         elif symbol.text not in _NO_NAMES and (symbol.kind != "sign" or symbol.text in "-'"):
             kept.append(symbol)
     return kept
+
+
+def _with_first_letter(words: list[str], run: str) -> str:
+    """Return spelled letters with the first one, if it was misheard as a short word, which is taken out of
+    `words`: "Brooks, the R O O K S".
+    """
+    if words and len(words[-1]) <= _MISHEARD_LETTER and len(run) > 2:
+        spelled = next((word for word in words[:-1] if word[1:] == run), None)
+        if spelled is not None:
+            words.pop()
+            return spelled
+    return run
 
 
 def _put(words: list[str], run: str, spelled: set[int]) -> None:

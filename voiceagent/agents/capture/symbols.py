@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Literal
 
 from voiceagent.agents.capture.languages import CaptureLanguage, capture_language
@@ -27,6 +27,8 @@ _MISHEARD_N = ("and", "an", "end")
 """Words that recognizers write for the letter before "for nobody"."""
 _MAX_PHRASE = 3
 """Words of the longest spoken sign or letter."""
+_MAX_LETTER = 4
+"""Letters of a word that a letter was misheard as before "for George", where others are spelled so."""
 _MAX_MISHEARD = 3
 """Words that recognizers make of "as in" at most: "T. M. Tango", "oh, it's an Oscar"."""
 _ALIKE = ("bcdegptvz3", "ahjk8", "mn", "fsx", "iy59", "lmno", "quw", "ar", "aeiouy", "ckq", "sz")
@@ -50,6 +52,8 @@ def symbols_of(text: str, language: str) -> list[Symbol]:
     """Return the symbols of a transcript. language: an ISO 639 code."""
     words = capture_language(language)
     tokens = _tokens(text)
+    if language == "en" and tokens[-1:] == ["uh"] and [len(one) for one in tokens[-3:-1]] == [1, 1]:
+        tokens[-1] = "a"  # "N, A, D, I, uh": who hesitates goes on
     found: list[Symbol] = []
     at = 0
     while at < len(tokens):
@@ -124,7 +128,9 @@ def _letter_by_example(
     named = letter if len(letter) == 1 else words.letters.get(letter, "")
     if letter in _MISHEARD_N and example[0] == "n":
         named = "n"
-    weak = len(tokens[at + 1 : at + 1 + length]) == 1  # "for" and "like" have other uses
+    weak = length == 1  # "for" and "like" have other uses
+    if weak and not named and len(letter) <= _MAX_LETTER and _spelled_with(tokens[:at], tokens[at + 1]):
+        named = example[0]  # "S for sugar, E, V for victor, she for George"
     if not letter.isalpha() or not example[0].isalpha() or len(example) < 2 or (weak and not named):
         return None
     meant = words.alphabet.get(example, example[0])
@@ -132,6 +138,11 @@ def _letter_by_example(
     if named and example not in words.alphabet and not sound_alike(named, meant):
         meant = named
     return [Symbol("letter", meant, sure=True)], length + 2
+
+
+def _spelled_with(tokens: Sequence[str], word: str) -> bool:
+    """Return True if two letters or more are before this word, as in "B for boy"."""
+    return sum(len(before) == 1 and after == word for before, after in pairwise(tokens)) > 1
 
 
 def sound_alike(one: str, other: str) -> bool:
@@ -173,6 +184,7 @@ def _letter_by_misheard_example(
     """Return the letter of "T as in tango" where "as in" was misheard as other short words, or not heard.
 
     The letter must be that of the example, and the text must end there: in "T M tango kilo" all are spelled.
+    Of "A as in alpha" alone, a grammar of letters makes "I S A N alpha".
     """
     named = tokens[at] if len(tokens[at]) == 1 else words.letters.get(tokens[at], "")
     between = tokens[at + 1 : -1]
@@ -180,9 +192,11 @@ def _letter_by_misheard_example(
         return None
     if not named or len(between) > _MAX_MISHEARD or any(len(one) > 4 for one in between):
         return None
-    if words.alphabet.get(tokens[-1]) != named or not all(one.replace("'", "").isalpha() for one in between):
+    meant = words.alphabet.get(tokens[-1], "")
+    spelled = at == 0 and between in (["s", "a", "n"], ["s", "i", "n"]) and sound_alike(named, meant)
+    if not (meant == named or spelled) or not all(one.replace("'", "").isalpha() for one in between):
         return None
-    return [Symbol("letter", named, sure=True)], len(between) + 2
+    return [Symbol("letter", meant, sure=True)], len(between) + 2
 
 
 def _with_repeats(symbols: Iterable[Symbol], words: CaptureLanguage) -> list[Symbol]:

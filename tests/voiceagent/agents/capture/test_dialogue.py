@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, time
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,7 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.recognizers import Spelling
-from voiceagent.agents.capture import Card, Choice, Circumstances, Code, Email, Name, PhoneNumber, Task, YesNo
+from voiceagent.agents.capture import (
+    Amount,
+    Card,
+    Choice,
+    Circumstances,
+    Code,
+    Email,
+    Name,
+    PhoneNumber,
+    Task,
+    Time,
+    YesNo,
+)
 from voiceagent.agents.capture.dialogue import MAX_CHARACTERS, Ask, Captured, Dialogue
 
 NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
@@ -384,3 +397,54 @@ def test_only_the_beginning_of_a_long_text_is_parsed() -> None:
     _, step = hold(Email(QUESTION), text)
     assert isinstance(step, Ask)
     assert "B, O, B" not in step.text
+
+
+@pytest.mark.parametrize(
+    ("task", "turns", "value"),
+    [
+        (Email("E-mail?"), ("Hank at hardware.com Au.",), "hank@hardware.com.au"),
+        (Email("E-mail?"), ("Hank at hardware.com Au.", "No, it's not com."), "hank@hardware.com"),
+        (Email("E-mail?"), ("Hank at hardware dot org.", "No, it's not com."), "hank@hardware.com"),
+        (Email("E-mail?"), ("Carl Hill at ol dot com.",), "carlhill@aol.com"),
+        (
+            Email("E-mail?"),
+            ("Maybe a dot k at proton dot me.", "No, it's n, a d, i, uh."),
+            "nadia.k@proton.me",
+        ),
+        (
+            Email("E-mail?"),
+            (
+                "x at gmail dot com",
+                "No.",
+                "s for sugar, t for tommy, o, see for carl, and for nobody, she for George",
+            ),
+            "stocng@gmail.com",
+        ),
+        (Name("Name?"), ("First named Janet, last named Fisher.",), "Janet Fisher"),
+        (Name("Name?"), ("I name a Sandra Whitfield.",), "Sandra Whitfield"),
+        (Name("Name?"), ("The last name s brooks, the r o o k s.",), "Brooks"),
+        (Name("Name?"), ("Alice Webb, web with two bees.",), "Alice Webb"),
+        (Name("Name?"), ("Emily Hal, with two else.",), "Emily Hall"),
+        (Time("Time?"), ("Turn to midnight.",), time(23, 50)),
+        (Time("Time?"), ("Tend to four in the afternoon.",), time(15, 50)),
+        (Amount("Amount?"), ("Party nine ninety five.",), Decimal("39.95")),
+    ],
+)
+def test_what_recognizers_make_of_an_answer_is_understood(
+    task: Task[Any], turns: tuple[str, ...], value: Any
+) -> None:
+    assert hold(task, *turns)[0].value == value
+
+
+@pytest.mark.parametrize(
+    ("task", "turns", "value"),
+    [
+        (Email("E-mail?"), ("Hank at hardware dot com.", "No, it's not com."), None),
+        (Email("E-mail?"), ("Hank at hardware dot co dot uk.",), "hank@hardware.co.uk"),
+        (Name("Name?"), ("The Rooks, R O O K S.",), "The Rooks"),
+        (Time("Time?"), ("Turn to page four.",), None),
+        (Amount("Amount?"), ("For the party, ninety five.",), Decimal("95")),
+    ],
+)
+def test_what_only_looks_so_is_left(task: Task[Any], turns: tuple[str, ...], value: Any) -> None:
+    assert hold(task, *turns)[0].value == value
