@@ -22,7 +22,13 @@ from voiceagent.agents.capture.email_domains import (
     with_ending,
     with_parted_ending,
 )
-from voiceagent.agents.capture.misheard_emails import MAX_WORDS, address_as_said, other_first_part, with_o
+from voiceagent.agents.capture.misheard_emails import (
+    MAX_WORDS,
+    address_as_said,
+    other_first_part,
+    with_o,
+    without_loop,
+)
 from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repair
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
@@ -148,7 +154,7 @@ class Email(Task[str]):
 
     def correct(self, value: str, text: str, now: Circumstances) -> str | None:
         """Return the address with another ending, domain, part or letter."""
-        plain = without_openings(text, now.language)
+        plain = without_loop(without_openings(text, now.language))
         own_local, _, own_domain = value.partition("@")
         if now.language == "en":
             plain = with_dot_said(with_o(plain), own_domain)

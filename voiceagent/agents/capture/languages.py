@@ -100,7 +100,7 @@ _ENGLISH = CaptureLanguage(
         "at, it should be, sure, yes, yeah, okay, ok, um, uh, well, so, of course, sure it's, spelled, "
         "spelt, that's spelled, it's spelled, my last name is, my first name is, my card number is, the "
         "card number is, no, oh no, actually, i said, i meant, sorry, let's see, i live at, i live in, "
-        "i'd like, i would like, hi, hello, make it, make that, please, call me"
+        "i'd like, i would like, hi, hello, make it, make that, please, call me, now, know, i know"
     ),
     closings=_phrases(
         "please, thanks, thank you, that's it, that's all, that is all, thank you very much, okay, speaking, "
@@ -117,7 +117,8 @@ _ENGLISH = CaptureLanguage(
         "no, nope, nah, no thanks, no thank you, wrong, that's wrong, that is wrong, incorrect, not right, "
         "that's not right, that is not right, that's not it, not quite, not really, that's incorrect, "
         "no it isn't, no it's not, no that's wrong, no that's not right, negative, i don't, no i don't, "
-        "it isn't, it's not, not correct, that's not correct, no way, rather not, i'd rather not"
+        "it isn't, it's not, not correct, that's not correct, no way, rather not, i'd rather not, "
+        "know, i know, uh no, now"
     ),
     give_up=_phrases(
         "never mind, nevermind, forget it, forget about it, skip it, skip that, skip this, let's skip it, "
@@ -142,9 +143,9 @@ _ENGLISH = CaptureLanguage(
     ),
     instead_of=_phrases("not, instead of, rather than, and not"),
     asides=_phrases(
-        "all one word, that's one word, that's all one word, it's one word, it's all one word, one word, "
-        "all in one word, all 1 word, that's 1 word, as one word, no spaces, no space, without spaces, "
-        "all lower case, all lowercase, in lower case, lower case, in lowercase, all together, "
+        "all one word, one word, oneword, all in one word, all 1 word, 1 word, as one word, no spaces, "
+        "no space, without spaces, all lower case, all lowercase, lower case, lowercase, all together, "
+        "small letters, all small letters, lowercase letters, all lowercase letters, "
         "no apostrophe, without apostrophe, without the apostrophe, without an apostrophe, without a hyphen, "
         "without the hyphen, no dots, without dots, without a dot"
     ),

@@ -11,7 +11,8 @@ _WITH = re.compile(
     r"\bwith(?P<without>out)?[\s,]+"
     r"(?P<count>an?|one|just one|only one|a single|two|2|1|a double|double)[\s-]+"
     rf"(?!space\b){_LETTER}"
-    r"(?!\s+(?:for|as in|like)\b)",
+    r"(?!\s+(?:for|as in|like)\b)"
+    r"(?:\s+(?:at|in) the (?:end|beginning|start|middle|front)\b)?",
     re.I,
 )
 _ROW = re.compile(r"[a-z](?:[ -][a-z]\b){2}", re.I)
@@ -33,6 +34,8 @@ _NAMED = {
     "ares": "r",
 }
 """Two letters by their names, as recognizers write them, and the letters whose names begin otherwise."""
+_DOUBLE = re.compile(r"\b(?!with\b)([^\W\d_]{3,}(?:['’]s)?)[,.]? double ([a-z])\W*$", re.I)
+"""A letter that is doubled, said behind a name: "Matthews, double T"."""
 _COUNT = re.compile(
     rf"\b(?:(?P<one>only one|just one|only 1|just 1|one|1|a single|single)|(?P<two>two|2))[\s-]+{_LETTER}$",
     re.I,
@@ -62,7 +65,8 @@ def with_remarks(text: str, language: str) -> str:
     """
     if language != "en":
         return text
-    done, text = "", _TWO.sub(_counted, _MISHEARD_E.sub("an e", text))
+    text = _DOUBLE.sub(r"\1 with a double \2", _MISHEARD_E.sub("an e", text))
+    done, text = "", _TWO.sub(_counted, text)
     while found := _WITH.search(text):
         before = text[: found.start()].rstrip(" ,.")
         word = re.search(r"[^\W\d_]+(?:['’][^\W\d_]+)*$", before)
@@ -75,10 +79,22 @@ def with_remarks(text: str, language: str) -> str:
         else:
             count = "no" if found["without"] else found["count"].lower()
             changed = respelled(word[0].lower(), letters, count) or word[0]
-            said = re.search(rf"\b({word[0]}|{changed})[\s,.]+$", before[: word.start()], re.I)
-            done += f"{before[: (said or word).start()]}{changed}"  # "Alice Webb, Webb with two B's"
+            done += _said_once(before[: word.start()], word[0], changed)
         text = text[found.end() :]
     return done + text
+
+
+def _said_once(before: str, word: str, respelled_word: str) -> str:
+    """Return a text with the word after it, which was said for its letters: "Catherine Wells, Catherine with
+    a C" and "Alice Webb, Webb with two B's" have it once. In "Hall, Tom Hall with an E" it comes last.
+    """
+    said = re.search(rf"\b(?:{word}|{respelled_word})\b(?P<pause>\W*)", before, re.I)
+    if said is None:
+        return before + respelled_word
+    rest = before[said.end() :]
+    if re.search("[,.]", said["pause"]) or not rest.strip():
+        return f"{before[: said.start()]}{rest}{respelled_word}"
+    return f"{before[: said.start()]}{respelled_word} {rest}".rstrip(" ,.")
 
 
 def _counted(found: re.Match[str]) -> str:

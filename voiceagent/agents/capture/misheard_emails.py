@@ -36,6 +36,8 @@ _MISHEARD = (
     (re.compile(r"(?<![\w.,] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
 )
 """Texts that English recognizers write in an answer to the question for an address, and what was said."""
+_LOOP = re.compile(r"(\b[a-z .]{0,30}?\bdot\b[a-z .]{2,20}?)(?:\W+\1){2}.*", re.I | re.S)
+"""Such a row and all that follows: "e dot co dot UK, e dot co dot UK, e dot co dot UK, e dot"."""
 _JOINED_DOT = re.compile(r"(?<=\w )dot([a-z]{4,})\b", re.I)
 _NAMES = frozenset((*FIRST_NAMES, *LAST_NAMES))
 _DASH_BEFORE_DIGITS = re.compile(r"(?<=[a-z])-(?=\d+$)")
@@ -61,13 +63,18 @@ def address_as_said(text: str, now: Circumstances, domain_alone: bool = False) -
     """Return the text of an address or a part of it, misheard words as they were said. domain_alone: the
     caller was asked for the domain, so that no "at" is missing within the text.
     """
-    plain = without_asides(text, now.language)
+    plain = without_loop(without_asides(text, now.language))
     if now.language == "en":
         for misheard, said in _MISHEARD:
             plain = misheard.sub(said, plain)
         plain = with_o(_JOINED_DOT.sub(_parted_dot, plain))
         plain = _with_dot_between(plain if domain_alone else _with_at_before_provider(plain), now)
     return plain
+
+
+def without_loop(text: str) -> str:
+    """Return a text with a row with a dot once, where a recognizer has written it three times or more."""
+    return _LOOP.sub(r"\1", text)
 
 
 def other_first_part(local: str) -> str | None:

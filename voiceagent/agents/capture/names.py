@@ -10,6 +10,7 @@ from itertools import islice
 from typing import ClassVar
 
 from audio.recognizers import Spelling
+from audio.recognizers.decoding.frequent_names import LAST_NAMES
 from voiceagent.agents.capture.corrections import correct_text, spell_out
 from voiceagent.agents.capture.letter_remarks import correct_remarked, correct_sign, signs_said, with_remarks
 from voiceagent.agents.capture.self_repairs import repaired_text, split_at_no, without_asides
@@ -64,7 +65,8 @@ _WRONG = word_set("wrong incorrect not isn't falsch verkehrt nicht mal no incorr
 """Words that say that a part of a name is wrong."""
 _AROUND_WRONG = word_set("right correct still quite that's richtig stimmt está es correcto")
 """Words that may stand next to these: "is still not quite right"."""
-_INITIAL = re.compile(r"(?<![^\W_])[^\W_]|(?<=\bmc)[^\W_](?=\w\w)")
+_POSSESSIVE = re.compile(r"\b(\w+)'s\b")
+_INITIAL = re.compile(r"(?<![^\W_])(?!(?<=')s\b)[^\W_]|(?<=\bmc)[^\W_](?=\w\w)")
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,12 @@ def _spelled_name(text: str, now: Circumstances) -> str:
         rest = ""  # "Sure. First name Tom, last name Hill"
     parts = [(_LAST if ranks == {_FIRST} else _FIRST, rest), *labelled]
     names = (_spelled_part(part, now) for _, part in sorted(parts, key=lambda part: part[0]))
-    return " ".join(name for name in names if name)
+    return _POSSESSIVE.sub(_as_surname, " ".join(name for name in names if name))
+
+
+def _as_surname(found: re.Match[str]) -> str:
+    """Return a surname that ends in S, of which recognizers write a possessive: "matthew's"."""
+    return f"{found[1]}s" if f"{found[1]}s" in LAST_NAMES else found[0]
 
 
 def _labelled_parts(text: str, now: Circumstances) -> tuple[str, list[tuple[int, str]]]:

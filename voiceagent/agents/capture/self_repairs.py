@@ -23,12 +23,15 @@ _NO = {
 """Words between what a caller said by mistake and the day, time or amount that replaces it."""
 _DENIED = re.compile(r"\b(?:not|nicht)\s+[^,.;]+?(?:[,.;]|\b(?:but|sondern)\b|$)", re.I)
 """A value that is not meant: "not Monday, Tuesday", "Tuesday, not Monday"."""
+_BEFORE_ASIDE = r"(?:(?:and|it's|its|it is|that's|that is|everything|everything's|written|in)[\s,.]+){0,3}"
+"""Pattern of words before an aside: "it's all lower case"."""
 _PIECE = re.compile(r"[^ ._+-]+|[ ._+-]")
 
 
 def without_asides(text: str, language: str) -> str:
     """Return a transcript without remarks on how a value is written."""
-    return _phrase(capture_language(language).asides).sub(" ", text)
+    phrases = capture_language(language).asides
+    return _phrase(phrases, _BEFORE_ASIDE if language == "en" else "").sub(" ", text)
 
 
 def split_at_repair(text: str, language: str) -> tuple[str, str]:
@@ -93,7 +96,9 @@ def repaired_digits(before: str, after: str, group: int) -> str:
     return before[: max(0, len(before) - group)] + after
 
 
-def _phrase(phrases: Iterable[tuple[str, ...]]) -> re.Pattern[str]:
-    """Return the pattern of any of these phrases, the longest first, with the punctuation around it."""
+def _phrase(phrases: Iterable[tuple[str, ...]], before: str = "") -> re.Pattern[str]:
+    """Return the pattern of any of these phrases, the longest first, with the punctuation around it. before:
+    a pattern of what may stand before a phrase.
+    """
     texts = sorted((r"[\s,.]+".join(map(re.escape, phrase)) for phrase in phrases), key=len, reverse=True)
-    return re.compile(rf"(?:^|[\s,.;]+)(?:{'|'.join(texts)})(?=[\s,.;!?]|$)", re.I)
+    return re.compile(rf"(?:^|[\s,.;]+){before}(?:{'|'.join(texts)})(?=[\s,.;!?]|$)", re.I)

@@ -20,6 +20,11 @@ from voiceagent.text_normalization.spoken_digits import number_at
 Kind = Literal["letter", "digits", "sign", "word"]
 
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[@._+\-/]")
+_CONSONANTS = re.compile(r"\b[b-df-hj-np-tv-xz]{2,4}\b")
+_LETTER_BEFORE = re.compile(r"\b[b-hj-z][\s,-]+$")  # "of a TCP server" is not spelled
+_LETTER_NEXT = re.compile(r"[\s,-]+(?:[b-hj-z]\b(?!['’@.]\w|@)|[ai](?:[\s,-]+[a-z]\b|$))")
+_TITLES = frozenset(("dr", "jr", "mr", "mrs", "ms", "sr", "st", "sgt", "lt", "cpt", "rd", "ln", "blvd"))
+"""Words without vowels that may stand next to an initial."""
 _X_RAY = re.compile(r"\bx[- ]ray\b")
 _JOINED_FOUR = re.compile(r"\b([a-z])4 (?=[a-z]{3})")
 """Text that recognizers write for "B for boy": "b4 boy"."""
@@ -71,7 +76,7 @@ def _tokens(text: str) -> list[str]:
     """
     tokens: list[str] = []
     lower = _X_RAY.sub("xray", text.lower().replace("’", "'"))
-    lower = _JOINED_FOUR.sub(r"\1 4 ", lower)
+    lower = _with_parted_letters(_JOINED_FOUR.sub(r"\1 4 ", lower))
     for match in _TOKEN.finditer(lower):
         token = match[0]
         if token[0].isalnum():
@@ -79,6 +84,16 @@ def _tokens(text: str) -> list[str]:
         elif token == "@" or _is_sign(lower, match.start()):
             tokens.append(token)
     return tokens
+
+
+def _with_parted_letters(text: str) -> str:
+    """Return a lower-case text with spelled letters apart that were written as a word: "l-i-n-d qv-i-s-t"."""
+
+    def parted(word: re.Match[str]) -> str:
+        beside = _LETTER_BEFORE.search(text[: word.start()]) or _LETTER_NEXT.match(text, word.end())
+        return "-".join(word[0]) if beside and word[0] not in _TITLES else word[0]
+
+    return _CONSONANTS.sub(parted, text)
 
 
 def _is_sign(text: str, at: int) -> bool:

@@ -425,6 +425,22 @@ def test_only_the_beginning_of_a_long_text_is_parsed() -> None:
         (Name("Name?"), ("The last name s brooks, the r o o k s.",), "Brooks"),
         (Name("Name?"), ("Alice Webb, web with two bees.",), "Alice Webb"),
         (Name("Name?"), ("Emily Hal, with two else.",), "Emily Hall"),
+        (Name("Name?"), ("Katherine Wells, Katherine with a C.",), "Catherine Wells"),
+        (Name("Name?"), ("Clark with an E at the end.",), "Clarke"),
+        (Name("Name?"), ("L-i-n-d qv-i-s-t.",), "Lindqvist"),
+        (Email("E-mail?"), ("Jean dot mcgr, mcgr e g o r, at aol dot com.",), "jean.mcgregor@aol.com"),
+        (Email("E-mail?"), ("hello at gmail dot com, that's all lower case.",), "hello@gmail.com"),
+        (Email("E-mail?"), ("Info at bluekettle, oneword.co.uk.",), "info@bluekettle.co.uk"),
+        (Name("Name?"), ("The surname is Matthew's, double T.",), "Matthews"),
+        (Name("Name?"), ("The surname is Mathews, double T.",), "Matthews"),
+        (
+            Email("E-mail?"),
+            (
+                "bo at oak dot co dot U K",
+                "At b r i d g e dot c o dot u k, e dot c o dot u k, e dot c o dot u k, e d.",
+            ),
+            "bo@bridge.co.uk",
+        ),
         (Time("Time?"), ("Turn to midnight.",), time(23, 50)),
         (Time("Time?"), ("Tend to four in the afternoon.",), time(15, 50)),
         (Amount("Amount?"), ("Party nine ninety five.",), Decimal("39.95")),
@@ -442,9 +458,18 @@ def test_what_recognizers_make_of_an_answer_is_understood(
         (Email("E-mail?"), ("Hank at hardware dot com.", "No, it's not com."), None),
         (Email("E-mail?"), ("Hank at hardware dot co dot uk.",), "hank@hardware.co.uk"),
         (Name("Name?"), ("The Rooks, R O O K S.",), "The Rooks"),
+        (Name("Name?"), ("Hall, Tom Hall with an E.",), "Tom Halle"),
+        (Name("Name?"), ("Sgt. B. Lynch.",), "Sgt B Lynch"),
+        (Name("Name?"), ("Kelly's Bar.",), "Kelly's Bar"),
+        (Email("E-mail?"), ("bo at a dot b dot c dot a dot com.",), "bo@a.b.c.a.com"),
         (Time("Time?"), ("Turn to page four.",), None),
         (Amount("Amount?"), ("For the party, ninety five.",), Decimal("95")),
     ],
 )
 def test_what_only_looks_so_is_left(task: Task[Any], turns: tuple[str, ...], value: Any) -> None:
     assert hold(task, *turns)[0].value == value
+
+
+@pytest.mark.parametrize("heard", ["I know.", "Know.", "Uh, no."])
+def test_a_no_that_was_misheard_is_one(heard: str) -> None:
+    assert hold(Name("Name?"), "Tom Hill", heard)[1] == Ask(SPELL, True, "name")
