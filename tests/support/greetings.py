@@ -2,9 +2,9 @@
 
 KNOWN were used to write the policy, and LOOKED_AT to widen it, with lengths of 2.7 words a second. HELD_BACK
 and LATER were written before the policy ran on them, and it was not changed for them afterwards. From all of
-these, from DRAWN, UNSEEN, LAST, MEASURED and RESERVED, from `greeting_templates` and from HEARD, which are
-some of both as a recognizer heard them, the weights of `greeting_odds` are learned. BY_VOICE has no part in
-them: it is for one measurement by sound. MEASURED and RESERVED were such sets before.
+these, from DRAWN, UNSEEN, LAST, MEASURED, RESERVED, BY_VOICE and FRESH, from `greeting_templates` and from
+HEARD, which are some of both as a recognizer heard them, the weights of `greeting_odds` are learned. KEPT has
+no part in them: it is for one measurement by sound, as those from MEASURED on were before.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ KNOWN: tuple[Row, ...] = (
     ("voicemail", 5.0, "You have reached the voice mailbox of 5 5 5 0 1 2 3."),
     ("voicemail", 4.5, "The person you are trying to reach is not available. Please leave a message."),
     ("voicemail", 3.0, "Sorry I missed your call. I'll call you back."),
+    ("voicemail", 2.0, "I can't come to the phone."),
     ("voicemail", 6.0, "Hey, it's Sue. I can't come to the phone right now, so leave your name and number."),
     ("voicemail", 8.0, "Your call has been forwarded to an automated voice messaging system."),
     ("voicemail", 7.0, "At the tone, please record your message. When you are finished, press 1 or hang up."),
@@ -167,6 +168,8 @@ HEARD = tuple(_read(Path(__file__).with_name("greetings_heard.tsv")))
 MEASURED = tuple(_read(Path(__file__).with_name("greetings_measured.tsv")))
 RESERVED = tuple(_read(Path(__file__).with_name("greetings_reserved.tsv")))
 BY_VOICE = tuple(_read(Path(__file__).with_name("greetings_voice.tsv")))
+FRESH = tuple(_read(Path(__file__).with_name("greetings_fresh.tsv")))
+KEPT = tuple(_read(Path(__file__).with_name("greetings_kept.tsv")))
 
 HELD_BACK: tuple[Row, ...] = (
     ("person", 0.9, "Hello, Wilson residence."),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audio.steady_tones import SteadyTone
 from voiceagent.session.agent import AnsweredBy
-from voiceagent.transports.telephony.outbound.policies.answered import Greeting, Tone, tone_of
+from voiceagent.transports.telephony.outbound.policies.answered import MIN_LOG_ODDS, Greeting, Tone, tone_of
 from voiceagent.transports.telephony.outbound.policies.greeting_odds import log_odds, sound_of
 
 KINDS = ("person", "voicemail", "screener", "menu", "fax")
@@ -102,6 +102,12 @@ def test_keys_and_screening_are_told_from_a_voicemail(kind: AnsweredBy, words: s
 )
 def test_all_words_decide_the_kind_of_machine(kind: AnsweredBy, words: str) -> None:
     assert decided(words, 4.0) == kind
+
+
+def test_words_that_may_be_either_are_a_persons() -> None:
+    words = "This is extension for toe lender."  # "four two, Linda"
+    assert 0 < log_odds(words) < MIN_LOG_ODDS
+    assert decided(words, 2.2) == "person"
 
 
 def test_neither_a_phrase_nor_the_length_outweighs_all_other_words() -> None:

@@ -15,7 +15,10 @@ MIN_PHRASE_LOG_ODDS, MIN_LENGTH_LOG_ODDS = -0.5, -2.0
 """Log-odds of a machine below which a known phrase ("I don't take calls like this.") or the length makes
 none: all words decide after the silence.
 """
-
+MIN_LOG_ODDS = 0.5
+"""The same for all words after the silence, without a known phrase. Who is taken for a machine is hung up on,
+or hears a message; a machine that is taken for a person hears the agent's first words.
+"""
 LONG_GREETING_S = 4.5
 """Length from which a greeting without a known phrase or a question is a recording: people say their name,
 and wait.
@@ -158,5 +161,6 @@ class Greeting:
             return self
         if self.kind is not None:
             return self
-        likely: AnsweredBy = kind_of_machine(self.words) if log_odds(self.words) > 0 else "person"
+        is_machine = log_odds(self.words) >= MIN_LOG_ODDS
+        likely: AnsweredBy = kind_of_machine(self.words) if is_machine else "person"
         return replace(self, kind=kind_of_words(self.words, self.spoken_s) or likely)
