@@ -16,7 +16,7 @@ import math
 
 REST = 0.15
 """Pause after a background step for each answer being written, as a share of the step's time. Less makes
-answers longer; more leaves prompts unread at the turn's end (both in tests/bench/results/llm_virtual.md).
+answers longer; more leaves prompts unread at the turn's end (both in tests/bench/results/llm.md).
 """
 GATHER_S = 0.2
 """Pause after a background step while the unread prompts do not fill the next one."""
