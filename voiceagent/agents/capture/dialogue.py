@@ -22,7 +22,7 @@ MAX_CHARACTERS = 1_000
 
 _MIN_WORD = 3
 """Letters of a word of a value that is spelled again, at least."""
-_MISHEARD_NO = frozenset((("know",), ("you", "know"), ("you", "no")))
+_MISHEARD_NO = frozenset((("know",), ("i", "know"), ("i", "no"), ("you", "know"), ("you", "no"), ("now",)))
 """Whole answers that English recognizers write for "no"."""
 _SAYS_NAME = ("name", "nombre", "llamo", "heiße")
 """Words that introduce a whole name, in any language: "my name is", "me llamo"."""

@@ -117,8 +117,7 @@ _ENGLISH = CaptureLanguage(
         "no, nope, nah, no thanks, no thank you, wrong, that's wrong, that is wrong, incorrect, not right, "
         "that's not right, that is not right, that's not it, not quite, not really, that's incorrect, "
         "no it isn't, no it's not, no that's wrong, no that's not right, negative, i don't, no i don't, "
-        "it isn't, it's not, not correct, that's not correct, no way, rather not, i'd rather not, "
-        "know, i know, uh no, now"
+        "it isn't, it's not, not correct, that's not correct, no way, rather not, i'd rather not"
     ),
     give_up=_phrases(
         "never mind, nevermind, forget it, forget about it, skip it, skip that, skip this, let's skip it, "

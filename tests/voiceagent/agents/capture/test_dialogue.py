@@ -470,6 +470,10 @@ def test_what_only_looks_so_is_left(task: Task[Any], turns: tuple[str, ...], val
     assert hold(task, *turns)[0].value == value
 
 
-@pytest.mark.parametrize("heard", ["I know.", "Know.", "Uh, no."])
+@pytest.mark.parametrize("heard", ["I know.", "Know.", "Now.", "Uh, no."])
 def test_a_no_that_was_misheard_is_one(heard: str) -> None:
     assert hold(Name("Name?"), "Tom Hill", heard)[1] == Ask(SPELL, True, "name")
+
+
+def test_a_question_is_not_answered_with_no_by_words_that_sound_like_one() -> None:
+    assert hold(YesNo("Did you know that we close at five?"), "I know.")[0].value is None
