@@ -150,7 +150,9 @@ class Dialogue(Generic[T]):
     def _on_answer(self, text: str) -> Ask | Captured[T]:
         """Handle the answer to a value that was read back."""
         assert self._value is not None  # the state of the dialogue
-        answer = (False, "") if words_of(text) in _MISHEARD_NO else answer_of(text, self._now.words)
+        if words_of(text) in _MISHEARD_NO and self._now.language == "en":
+            text = "no"
+        answer = answer_of(text, self._now.words)
         if answer is not None and answer[0]:
             return Captured(self._value)
         rest = text if answer is None else answer[1]

@@ -101,6 +101,7 @@ class Email(Task[str]):
         said = _GREETING_MAILBOX.search(text) if now.language == "en" else None
         plain = said[0] if said else without_openings(text, now.language)
         before, after = split_at_repair(plain, now.language)
+        after = without_openings(after, now.language) if before else after  # "sorry, yes, hilltop"
         known_local, _, known_domain = draft.partition("@")
         symbols = _address_symbols(after, now, domain_alone=bool(known_local))
         local, at_sign, domain = _parted(symbols)

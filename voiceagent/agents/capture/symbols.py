@@ -168,14 +168,17 @@ def sound_alike(one: str, other: str) -> bool:
 def _letter_before_four(
     tokens: Sequence[str], at: int, words: CaptureLanguage
 ) -> tuple[list[Symbol], int] | None:
-    """Return the letter of "M four M", "S 4 sugar" and "D4 George": what English recognizers make of
-    "M for mother". Where the letter and the example's first one sound alike, the example has it.
+    """Return the letter of "M four M", "S 4 sugar", "D4 George" and "T, F, Peter": what English recognizers
+    make of "M for mother". Where the letter and the example's first one sound alike, the example has it.
     """
     letter, four, example = (*tokens[at : at + 3], "", "", "")[:3]
     if len(letter) != 1 or not letter.isalpha() or not example.isalpha() or example in words.signs:
         return None
     if four == "four" and example == letter:
         return [Symbol("letter", letter, sure=True)], 3
+    spelled = 1 in [len(one) for one in (*tokens[max(0, at - 1) : at], *tokens[at + 3 : at + 4])]
+    if four == "f" and spelled and len(example) > _MIN_SPELLED and sound_alike(letter, example[0]):
+        return [Symbol("letter", example[0], sure=True)], 3
     shortest = _MIN_SPELLED if example[0] == letter else _MIN_SPELLED + 1
     if four != "4" or len(example) < shortest or not sound_alike(letter, example[0]):
         return None
