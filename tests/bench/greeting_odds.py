@@ -3,8 +3,8 @@
 python tests/bench/greeting_odds.py
 
 Two logistic regressions with an L2 penalty, by Adam: of a machine against a person, and, among machines, of a
-menu and of a screener against a voicemail. Learned from are all greetings of `support/greetings.py` but
-`KEPT`, others made of templates, and some of both as the demo's recognizer heard them over a telephone in
+menu and of a screener against a voicemail. Learned from are all greetings of `support/greetings.py`, others
+made of templates, and some of both as the demo's recognizer heard them over a telephone in
 voices of eSpeak NG, half of them in a room (`greetings_heard.tsv`). Features in fewer than eight greetings
 are left out, and the weights rounded to a quarter. Printed is how many greetings of each set are right.
 """
