@@ -3,8 +3,8 @@
 KNOWN were used to write the policy, and LOOKED_AT to widen it, with lengths of 2.7 words a second. HELD_BACK
 and LATER were written before the policy ran on them, and it was not changed for them afterwards. From all of
 these, from DRAWN, UNSEEN, LAST, MEASURED, RESERVED, BY_VOICE and FRESH, from `greeting_templates` and from
-HEARD, which are some of both as a recognizer heard them, the weights of `greeting_odds` are learned. `greetings_kept.tsv`
-has no part in them: it was for one measurement by sound, as those from MEASURED on were before.
+HEARD, which are some of both as a recognizer heard them, the weights of `greeting_odds` are learned.
+`greetings_kept.tsv` has no part in them: it was for one measurement by sound, as those from MEASURED on were.
 """
 
 from __future__ import annotations
