@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from voiceagent.agents.capture.symbols import Symbol
+from voiceagent.agents.capture.symbols import Kind, Symbol
 
 SIMILAR = 0.4
 """Minimum similarity of a misheard word and the letters that spell it."""
@@ -21,6 +21,9 @@ _THREE_TIMES = re.compile(r"([a-z])\1{2,}")
 """Letters that no name has: of "double L", recognizers write "double l, l"."""
 _NO_NAMES = frozenset(("then", "and", "is", "that's", "that", "with", "it's", "spelled", "spelt", "uh", "um"))
 """Words between a name and its letters: "Evans is E V A N S"."""
+_PARTICLES = frozenset(("al", "da", "de", "di", "du", "el", "la", "le", "mc", "st"))
+"""Two letters that are a word of names, not initials before one."""
+_INITIALS: list[Kind] = ["letter", "letter", "word"]
 _MISHEARD_LETTER = 3
 """Letters of a word that a letter was misheard as, at most: "the" for B."""
 _SAID_AGAIN = 0.8
@@ -35,6 +38,8 @@ def spelled_words(symbols: Sequence[Symbol]) -> list[str]:
     spelled: set[int] = set()
     run = ""
     kept = [*_of_name(symbols), Symbol("sign", "")]
+    if _begins_with_initials(kept[:-1]):
+        return [symbol.text for symbol in kept[:-1]]
     for symbol, after in pairwise(kept):
         if symbol.kind == "letter" or (symbol.kind == "sign" and run and after.kind == "letter"):
             run += symbol.text
@@ -49,6 +54,13 @@ def spelled_words(symbols: Sequence[Symbol]) -> list[str]:
             _put(words, _with_first_letter(words, run), spelled)
             run = ""
     return _joined_at_signs(words)
+
+
+def _begins_with_initials(symbols: Sequence[Symbol]) -> bool:
+    """Return True for two initials before one or two words: "J R Smith"."""
+    kinds = [symbol.kind for symbol in symbols]
+    initials = "".join(symbol.text for symbol in symbols[:2])
+    return kinds in (_INITIALS, [*_INITIALS, "word"]) and initials not in _PARTICLES
 
 
 def _of_name(symbols: Sequence[Symbol]) -> list[Symbol]:
