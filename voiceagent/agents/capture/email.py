@@ -288,8 +288,8 @@ def _with_spelled_piece(local: str, symbols: Sequence[Symbol]) -> str | None:
         return None
     pieces = re.split(r"([._+-])", local)
     ratio, at = max((SequenceMatcher(None, piece, row).ratio(), at) for at, piece in enumerate(pieces))
-    alone = [abs(len(piece) - len(row)) <= 1 for piece in pieces] == [one == at for one in range(len(pieces))]
-    least = _AS_LONG if alone and len(pieces) > 1 else _SIMILAR_WORD
+    as_long = [one for one, piece in enumerate(pieces) if abs(len(piece) - len(row)) <= 1]
+    least = _AS_LONG if as_long == [at] and len(pieces) > 1 else _SIMILAR_WORD
     if ratio < least or not -1 <= len(row) - len(pieces[at]) <= _MAX_MISSED:
         return None
     return "".join([*pieces[:at], row, *pieces[at + 1 :]])
