@@ -37,7 +37,9 @@ _MISHEARD = (
 )
 """Texts that English recognizers write in an answer to the question for an address, and what was said."""
 _LOOP = re.compile(r"(\b[a-z .]{0,30}?\bdot\b[a-z .]{2,20}?)(?:\W+\1){2}.*", re.I | re.S)
-"""A recognizer's loop, three rows alike with a dot or more, and all that follows."""
+"""A recognizer's loop, three rows alike or more with a dot, and all that follows: "dot co dot UK, e dot co dot
+UK, e dot co dot UK, e".
+"""
 _JOINED_DOT = re.compile(r"(?<=\w )dot([a-z]{4,})\b", re.I)
 _NAMES = frozenset((*FIRST_NAMES, *LAST_NAMES))
 _DASH_BEFORE_DIGITS = re.compile(r"(?<=[a-z])-(?=\d+$)")
@@ -73,9 +75,7 @@ def address_as_said(text: str, now: Circumstances, domain_alone: bool = False) -
 
 
 def without_loop(text: str) -> str:
-    """Return a text that ends with the first row of a recognizer's loop: "at oak dot co dot UK" of "at oak dot
-    co dot UK, e dot co dot UK, e dot co dot UK, e dot co dot UK".
-    """
+    """Return a text up to the first row of a recognizer's loop."""
     return _LOOP.sub(r"\1", text)
 
 

@@ -22,7 +22,7 @@ Kind = Literal["letter", "digits", "sign", "word"]
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[@._+\-/]")
 _CONSONANTS = re.compile(r"\b[b-df-hj-np-tv-xz]{2,4}\b")
 _LETTER_BEFORE = re.compile(r"\b[b-hj-z][\s,-]+$")
-"""A spelled letter before a word. "A" and "I" are words, too, unless another letter follows: "a TCP server"."""
+"""A spelled letter before a word. "A" and "I" may be words: "a TCP server"."""
 _LETTER_NEXT = re.compile(r"[\s,-]+(?:[b-hj-z]\b(?!['’@.]\w|@)|[ai](?:[\s,-]+[a-z]\b|$))")
 _TITLES = frozenset(("dr", "jr", "mr", "mrs", "ms", "sr", "st", "sgt", "lt", "cpt", "rd", "ln", "blvd"))
 """Words without vowels that may stand next to an initial."""
