@@ -37,9 +37,7 @@ _MISHEARD = (
 )
 """Texts that English recognizers write in an answer to the question for an address, and what was said."""
 _LOOP = re.compile(r"(\b[a-z .]{0,30}?\bdot\b[a-z .]{2,20}?)(?:\W+\1){2}.*", re.I | re.S)
-"""A recognizer's loop, three rows alike or more with a dot, and all that follows: "dot co dot UK, e dot co dot
-UK, e dot co dot UK, e".
-"""
+"""A recognizer's loop, and all that follows: three rows alike or more, with a dot in each."""
 _JOINED_DOT = re.compile(r"(?<=\w )dot([a-z]{4,})\b", re.I)
 _NAMES = frozenset((*FIRST_NAMES, *LAST_NAMES))
 _DASH_BEFORE_DIGITS = re.compile(r"(?<=[a-z])-(?=\d+$)")
