@@ -145,6 +145,8 @@ class WebRtcCall:
             sdp.check_offer(offer, self._limits)
         except sdp.OfferTooLarge as error:
             raise RequestError("limit_exceeded", str(error), "sdp") from error
+        if not offer.lstrip().startswith("v="):
+            raise _refused("the offer is no SDP, which begins with v=0")
         if not sdp.has_bundle_transport(offer):
             raise _refused("the offer's BUNDLE group names a media section that is not there")
         if not sdp.has_fingerprints(offer):

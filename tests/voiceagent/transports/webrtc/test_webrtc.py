@@ -70,6 +70,13 @@ async def test_what_cannot_be_answered_is_refused_and_leaves_no_call(
         assert all(call.closed for call in site.calls)
 
 
+@pytest.mark.parametrize("body", ["", "no sdp at all", '{"type": "offer"}'])
+async def test_a_body_that_is_no_sdp_is_called_that(body: str) -> None:
+    async with browsing(Site(Admission())) as http:
+        response = await http.post("/v1/realtime/calls", content=body, headers=SDP)
+    assert error(response)["message"] == "the offer is no SDP, which begins with v=0"
+
+
 async def test_an_offer_without_opus_is_refused() -> None:
     site = Site(Admission())
     async with browsing(site) as http:
