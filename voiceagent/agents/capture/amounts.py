@@ -32,6 +32,7 @@ _CURRENCIES = (
     "£",
 )
 _REWRITTEN = (
+    (re.compile(r"^\W*(?:party|dirty|thirsty) (?=\w)"), "thirty "),  # as recognizers write it
     (re.compile(r"(?<=\d)k\b"), " thousand"),
     (re.compile(r"\ba couple (?:of )?(?=hundred|thousand|million)"), "two "),
     (re.compile(r"\bhalf a (?=hundred|thousand|million)"), "0.5 "),
@@ -39,8 +40,6 @@ _REWRITTEN = (
     (re.compile(r"\b(?:dollars?|euros?|pounds?|quid|bucks) and (?=a half\b)"), "and "),
 )
 """Phrases of amounts, and others for them whose words are numbers."""
-_MISHEARD_THIRTY = re.compile(r"^\W*(?:party|dirty|thirsty) (?=\w)")
-"""Text that recognizers write for "thirty" at the beginning."""
 _RANGE = ("between", "zwischen", "entre")
 _MINUS = ("minus", "menos")
 _POINT = ("point", "komma", "coma", "punto")
@@ -100,7 +99,6 @@ def find_amount(text: str, language: str) -> Decimal | None:
 def _amount_in(text: str, language: str) -> Decimal | None:
     plain = text.lower().replace("-", " ")
     if language == "en":
-        plain = _MISHEARD_THIRTY.sub("thirty ", plain)
         for phrase, other in _REWRITTEN:
             plain = phrase.sub(other, plain)
     tokens = _TOKEN.findall(plain)

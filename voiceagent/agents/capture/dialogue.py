@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -22,8 +23,8 @@ MAX_CHARACTERS = 1_000
 
 _MIN_WORD = 3
 """Letters of a word of a value that is spelled again, at least."""
-_MISHEARD_NO = frozenset((("know",), ("i", "know"), ("i", "no"), ("you", "know"), ("you", "no"), ("now",)))
-"""Whole answers that English recognizers write for "no"."""
+_MISHEARD_NO = re.compile(r"^\W*(?:(?:i|you)\W+)?(?:know|now|no)(?=\W*$|\W+at\b)", re.I)
+"""Texts that English recognizers write for "no", alone or before a domain: "Now at oak dot com"."""
 _SAYS_NAME = ("name", "nombre", "llamo", "heiße")
 """Words that introduce a whole name, in any language: "my name is", "me llamo"."""
 
@@ -150,8 +151,8 @@ class Dialogue(Generic[T]):
     def _on_answer(self, text: str) -> Ask | Captured[T]:
         """Handle the answer to a value that was read back."""
         assert self._value is not None  # the state of the dialogue
-        if words_of(text) in _MISHEARD_NO and self._now.language == "en":
-            text = "no"
+        if self._now.language == "en":
+            text = _MISHEARD_NO.sub("no", text)
         answer = answer_of(text, self._now.words)
         if answer is not None and answer[0]:
             return Captured(self._value)

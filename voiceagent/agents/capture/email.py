@@ -20,7 +20,6 @@ from voiceagent.agents.capture.email_domains import (
     provider_named,
     with_dot_said,
     with_ending,
-    with_parted_ending,
 )
 from voiceagent.agents.capture.misheard_emails import (
     MAX_WORDS,
@@ -117,7 +116,7 @@ class Email(Task[str]):
             prompts = now.words.prompts
             prompt = prompts.spell_domain if draft == _BOTH_REFUSED else prompts.domain
             return Heard(draft=f"{local}@", prompt=prompt)
-        near = nearest_domain(with_parted_ending(domain))
+        near = nearest_domain(domain)
         address = f"{local}@{CUT_OFF.get(near, near)}"
         if is_address(address):
             return Heard(address, address)

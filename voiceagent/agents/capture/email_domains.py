@@ -53,7 +53,10 @@ def corrected_domain(domain: str, refused: str) -> str:
 
 
 def nearest_domain(domain: str) -> str:
-    """Return a domain, drawn to that of a large provider near it, and with its ending if it has none."""
+    """Return a domain, drawn to that of a large provider near it, and with its ending if it has none or with
+    the dot within it if that was not heard.
+    """
+    domain = _JOINED_ENDING.sub(r".\1.\2", domain)
     name, _, ending = domain.partition(".")
     named = provider_named(name) if len(ending) < 2 else None  # "dot D" is what is left of "dot D E"
     named = named or _with_ending_alike(name, ending)
@@ -111,11 +114,6 @@ def with_dot_said(text: str, domain: str) -> str:
     """Return "dot com" for "not com", said of a domain that has another ending."""
     found = _NOT_ENDING.match(text)
     return text if found is None or domain.endswith(f".{found[1].lower()}") else f"dot {found[1]}"
-
-
-def with_parted_ending(domain: str) -> str:
-    """Return a domain with the dot that was not heard within its ending: "shop.comau"."""
-    return _JOINED_ENDING.sub(r".\1.\2", domain)
 
 
 def ending_said(text: str, now: Circumstances) -> str:

@@ -100,7 +100,7 @@ _ENGLISH = CaptureLanguage(
         "at, it should be, sure, yes, yeah, okay, ok, um, uh, well, so, of course, sure it's, spelled, "
         "spelt, that's spelled, it's spelled, my last name is, my first name is, my card number is, the "
         "card number is, no, oh no, actually, i said, i meant, sorry, let's see, i live at, i live in, "
-        "i'd like, i would like, hi, hello, make it, make that, please, call me, now, know, i know"
+        "i'd like, i would like, hi, hello, make it, make that, please, call me"
     ),
     closings=_phrases(
         "please, thanks, thank you, that's it, that's all, that is all, thank you very much, okay, speaking, "

@@ -36,8 +36,11 @@ _MISHEARD = (
     (re.compile(r"(?<![\w.,] )(?<![\w.])([a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), r"\1 dot "),
 )
 """Texts that English recognizers write in an answer to the question for an address, and what was said."""
-_LOOP = re.compile(r"(\b[a-z .]{0,30}?\bdot\b[a-z .]{2,20}?)(?:\W+\1){2}.*", re.I | re.S)
-"""A recognizer's loop, and all that follows: three rows alike or more, with a dot in each."""
+_LABEL = r"dot [a-z](?: ?[a-z]){0,3}"
+_LOOP = re.compile(rf"(\b{_LABEL} {_LABEL}\b)(?:\W+(?:[a-z]\W+)?\1){{2}}.*", re.I | re.S)
+"""A recognizer's loop, and all that follows: an ending of two labels, three times or more, and a letter
+before each: "dot co dot UK, e dot co dot UK, e dot co dot UK, e".
+"""
 _JOINED_DOT = re.compile(r"(?<=\w )dot([a-z]{4,})\b", re.I)
 _NAMES = frozenset((*FIRST_NAMES, *LAST_NAMES))
 _DASH_BEFORE_DIGITS = re.compile(r"(?<=[a-z])-(?=\d+$)")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from voiceagent.agents.capture.symbols import Kind, Symbol
+from voiceagent.agents.capture.symbols import Symbol
 
 SIMILAR = 0.4
 """Minimum similarity of a misheard word and the letters that spell it."""
@@ -23,7 +23,6 @@ _NO_NAMES = frozenset(("then", "and", "is", "that's", "that", "with", "it's", "s
 """Words between a name and its letters: "Evans is E V A N S"."""
 _PARTICLES = frozenset(("al", "da", "de", "di", "du", "el", "la", "le", "mc", "st"))
 """Two letters that are a word of names, not initials before one."""
-_INITIALS: list[Kind] = ["letter", "letter", "word"]
 _MISHEARD_LETTER = 3
 """Letters of a word that a letter was misheard as, at most: "the" for B."""
 _SAID_AGAIN = 0.8
@@ -60,7 +59,8 @@ def _begins_with_initials(symbols: Sequence[Symbol]) -> bool:
     """Return True for two initials before one or two words: "J R Smith"."""
     kinds = [symbol.kind for symbol in symbols]
     initials = "".join(symbol.text for symbol in symbols[:2])
-    return kinds in (_INITIALS, [*_INITIALS, "word"]) and initials not in _PARTICLES
+    before_words = kinds[:2] == ["letter", "letter"] and kinds[2:] in (["word"], ["word", "word"])
+    return before_words and initials not in _PARTICLES
 
 
 def _of_name(symbols: Sequence[Symbol]) -> list[Symbol]:

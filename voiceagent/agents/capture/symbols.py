@@ -58,7 +58,7 @@ def symbols_of(text: str, language: str) -> list[Symbol]:
     """Return the symbols of a transcript. language: an ISO 639 code."""
     words = capture_language(language)
     tokens = _tokens(text)
-    if language == "en" and tokens[-1:] == ["uh"] and [len(one) for one in tokens[-3:-1]] == [1, 1]:
+    if language == "en" and tokens[-1:] == ["uh"] and [*map(_is_one_letter, tokens[-3:-1])] == [True, True]:
         tokens[-1] = "a"  # "N, A, D, I, uh": who hesitates goes on
     found: list[Symbol] = []
     at = 0
@@ -145,7 +145,8 @@ def _letter_by_example(
     if letter in _MISHEARD_N and example[0] == "n":
         named = "n"
     weak = length == 1  # "for" and "like" have other uses
-    if weak and not named and len(letter) <= _MAX_LETTER and _spelled_with(tokens[:at], tokens[at + 1]):
+    short = len(letter) <= _MAX_LETTER and letter not in words.signs
+    if weak and not named and short and _spelled_with(tokens[:at], tokens[at + 1]):
         named = example[0]  # "S for sugar, E, V for victor, she for George"
     if not letter.isalpha() or not example[0].isalpha() or len(example) < 2 or (weak and not named):
         return None
@@ -158,7 +159,11 @@ def _letter_by_example(
 
 def _spelled_with(tokens: Sequence[str], word: str) -> bool:
     """Return True if two letters or more are before this word, as in "B for boy"."""
-    return sum(len(before) == 1 and after == word for before, after in pairwise(tokens)) > 1
+    return sum(_is_one_letter(before) and after == word for before, after in pairwise(tokens)) > 1
+
+
+def _is_one_letter(token: str) -> bool:
+    return len(token) == 1 and token.isalpha()
 
 
 def sound_alike(one: str, other: str) -> bool:
@@ -177,7 +182,7 @@ def _letter_before_four(
         return None
     if four == "four" and example == letter:
         return [Symbol("letter", letter, sure=True)], 3
-    spelled = 1 in [len(one) for one in (*tokens[max(0, at - 1) : at], *tokens[at + 3 : at + 4])]
+    spelled = any(map(_is_one_letter, (*tokens[max(0, at - 1) : at], *tokens[at + 3 : at + 4])))
     if four == "f" and spelled and len(example) > _MIN_SPELLED and sound_alike(letter, example[0]):
         return [Symbol("letter", example[0], sure=True)], 3
     shortest = _MIN_SPELLED if example[0] == letter else _MIN_SPELLED + 1

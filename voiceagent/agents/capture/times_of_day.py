@@ -27,7 +27,7 @@ _BESIDE_HOUR = re.compile(
     r"(?P<minutes>[\w-]+) minutes?) (?P<side>before|to|after|past) "
 )
 """A time by its distance from an hour: "half an hour before midnight", "ten minutes after three"."""
-_MISHEARD_TEN = re.compile(r"\b(?:turn|tend|tin|tan|pen|hen)(?: to|s to|ed to) (?=[\w-]+\b)")
+_MISHEARD_TEN = re.compile(r"\b(?:turn|tend|tin|tan|pen|hen)(?:s|ed)? to (?=\w)")
 """Text that recognizers write for "ten to"."""
 _SIDES = {"before": "to", "to": "to", "after": "past", "past": "past"}
 _HOURS_FROM = re.compile(

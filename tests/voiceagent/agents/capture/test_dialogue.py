@@ -462,6 +462,10 @@ def test_what_recognizers_make_of_an_answer_is_understood(
         (Name("Name?"), ("The Rooks, R O O K S.",), "The Rooks"),
         (Name("Name?"), ("Hall, Tom Hall with an E.",), "Tom Halle"),
         (Name("Name?"), ("Sgt. B. Lynch.",), "Sgt B Lynch"),
+        (Email("E-mail?"), ("J F Kennedy@gmail.com",), "jfkennedy@gmail.com"),
+        (Email("E-mail?"), ("bo dot a dot a dot a at gmail dot com",), "bo.a.a.a@gmail.com"),
+        (Email("E-mail?"), ("s for sugar, t for tommy, at for sale dot com",), "st@forsale.com"),
+        (Code("Code?"), ("K D 9 0, uh.",), "KD90"),
         (Name("Name?"), ("J F Kennedy.",), "J F Kennedy"),
         (Name("Name?"), ("M C Donald.",), "Mc Donald"),
         (Name("Name?"), ("Kelly's Bar.",), "Kelly's Bar"),
@@ -472,6 +476,10 @@ def test_what_recognizers_make_of_an_answer_is_understood(
 )
 def test_what_only_looks_so_is_left(task: Task[Any], turns: tuple[str, ...], value: Any) -> None:
     assert hold(task, *turns)[0].value == value
+
+
+def test_a_misheard_no_before_a_domain_is_no_name() -> None:
+    assert hold(Email("E-mail?"), "bo at oak dot com", "Now at elm dot com.")[0].value == "bo@elm.com"
 
 
 @pytest.mark.parametrize("heard", ["I know.", "Know.", "Now.", "Uh, no."])
