@@ -153,8 +153,7 @@ async def main() -> int:
     print(f"{'attack':40} answers in ms: median  slowest   longer   memory before  after (MB)  log  kept")
     with tempfile.TemporaryDirectory() as folder:
         async with attacked_server(Path(folder), free_port()) as server, server.call() as connection:
-            await connection.recv()
-            caller = SecondCaller(connection)
+            caller = await SecondCaller.on(connection)
             for attack in ROWS.values():  # the first time loads code and tables
                 await attack(server)
             usual_ms = max(await waits(caller, lambda: asyncio.sleep(ATTACK_S)))

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from aiortc.rtcsctptransport import SCTP_RTO_MAX
 from attacked_server import AttackedServer
 from attacker import PATIENCE_S, Attacker
 from rtc_caller import LiveRtcCaller, rtc_calling
@@ -353,7 +354,8 @@ async def test_flood_over_the_data_channel_ends_its_session_or_is_carried_out(se
             await asyncio.sleep(0.01)
         if caller.channel.readyState == "open":
             caller.send(type="session.input_audio.mute")
-            await caller.until("session.input_audio.muted")
+            # packets beyond the limit are dropped, and aiortc sends them again after up to a minute
+            await caller.until("session.input_audio.muted", patience_s=2 * SCTP_RTO_MAX)
         else:
             await caller.closed.wait()
 

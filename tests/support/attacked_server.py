@@ -119,14 +119,23 @@ QUESTION = {
 
 
 class SecondCaller:
-    """Another caller, who asks and is answered again and again. `events`: how many came with each answer."""
+    """Another caller, who asks and is answered again and again.
 
-    def __init__(self, connection: ClientConnection) -> None:
+    call_id: as the server's log names the call. events: how many came with each answer.
+    """
+
+    def __init__(self, connection: ClientConnection, call_id: str) -> None:
         self._connection = connection
+        self.call_id = call_id
         self._asked = self.stopped = False
         self._count = 0
         self.events: list[int] = []
         self.failed: list[Any] = []
+
+    @classmethod
+    async def on(cls, connection: ClientConnection) -> SecondCaller:
+        """Return the caller of a connection whose session begins."""
+        return cls(connection, json.loads(await connection.recv())["session"]["id"])
 
     async def ask(self) -> None:
         """One question, to the end of its answer."""
@@ -155,8 +164,7 @@ class SecondCaller:
 async def second_caller(server: AttackedServer) -> AsyncIterator[SecondCaller]:
     """A caller who is answered before, during and after the block, each time by as many events."""
     async with server.call() as connection:
-        await connection.recv()
-        caller = SecondCaller(connection)
+        caller = await SecondCaller.on(connection)
         await caller.ask()
         going_on = asyncio.create_task(caller.go_on())
         try:

@@ -174,9 +174,9 @@ class RtcCaller:
         """Send a client event."""
         self.channel.send(json.dumps(event))
 
-    async def until(self, kind: str, number: int = 1) -> dict[str, Any]:
+    async def until(self, kind: str, number: int = 1, patience_s: float = PATIENCE_S) -> dict[str, Any]:
         """The first, second, ... event of a kind, waited for if it has not come yet."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(patience_s):
             while len(self.of(kind)) < number:
                 self._came.clear()
                 await self._came.wait()
