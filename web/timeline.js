@@ -146,6 +146,7 @@ const RULES = {
   dictation: "Rule: a dictated number may have pauses between its groups.",
   spelling: "Rule: spelling may have pauses between its letters.",
   moment: "Rule: the caller had asked for a moment.",
+  acknowledgement: "Rule: the caller had accepted the question, and not answered it.",
   longest_silence: "Rule: the longest silence of a turn, as the final transcript was late.",
 };
 

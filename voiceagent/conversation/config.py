@@ -250,6 +250,7 @@ class TurnConfig(Section):
             idle_items=True,
             answers_over_buffer=True,
             joins_results=True,
+            waits_after_acknowledgement=True,
         )
 
 

@@ -60,6 +60,8 @@ class TurnPolicy:
     builds in which all of it did.
     joins_results: one response answers the results of the agent's tools and of the client's that one response
     called, and follows the instructions of these tools; False in logs of builds that answered them apart.
+    waits_after_acknowledgement: "Sure." to a question that asks for more than a yes, or "Perfect." to a
+    statement, may not be all; False in logs of builds that took it for a whole turn.
     languages: rules of each language of a call that serves several, the configured one first; () for one
     language.
     """
@@ -92,6 +94,7 @@ class TurnPolicy:
     idle_items: bool = False
     answers_over_buffer: bool = False
     joins_results: bool = False
+    waits_after_acknowledgement: bool = False
     languages: tuple[LanguageRules, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
     def in_language(self, code: str) -> TurnPolicy:

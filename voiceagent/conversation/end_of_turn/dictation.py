@@ -55,7 +55,7 @@ def dictation(
         return by_code
     asked, open_words = last_sentence(agent), language.open_words
     wanted = open_words.dictated.intersection(asked)
-    if not wanted or not _asks(agent, open_words):
+    if not wanted or not is_asked(agent, open_words):
         return None
     if wanted <= open_words.numbers and not open_words.short.isdisjoint(asked):
         return None
@@ -69,13 +69,13 @@ def asks_for_number(agent: str, by_code: tuple[int, ...] | None, language: TurnE
     if by_code is not None or language is None:
         return bool(by_code)
     asked, open_words = last_sentence(agent), language.open_words
-    if not _asks(agent, open_words) or not open_words.lettered.isdisjoint(asked):
+    if not is_asked(agent, open_words) or not open_words.lettered.isdisjoint(asked):
         return False
     known = open_words.counted | open_words.numbers | open_words.lengths.keys()
     return not known.isdisjoint(asked)
 
 
-def _asks(agent: str, open_words: OpenWords) -> bool:
+def is_asked(agent: str, open_words: OpenWords) -> bool:
     """Return True if the agent's last sentence is a question or request."""
     return agent.rstrip().endswith("?") or _is_request(last_sentence(agent), open_words)
 
@@ -127,7 +127,7 @@ def spelled(text: str, agent: str, language: TurnEndLanguage | None) -> bool | N
     if language is None:
         return None
     open_words = language.open_words
-    if open_words.spelled.isdisjoint(last_sentence(agent)) or not _asks(agent, open_words):
+    if open_words.spelled.isdisjoint(last_sentence(agent)) or not is_asked(agent, open_words):
         return None
     newest = words_of(text)[-MIN_SPELLED_LETTERS:]
     return len(newest) == MIN_SPELLED_LETTERS and all(len(word) == 1 and word.isalpha() for word in newest)

@@ -79,6 +79,8 @@ class TurnEvidence:
     None without dictation, as far as the agent's code says. llm: contribution of the LLM's score of this
     text, in nats (`llm_end.py`); None if unknown. before: the recognizer's previous hypothesis.
     longest_pause_s: of those pauses, 0 for none. resumed: the caller continued after a false end.
+    acknowledges: an acknowledgement of what the agent said may not be all; False in logs of builds that took
+    it for a whole turn.
     """
 
     text: str
@@ -91,6 +93,7 @@ class TurnEvidence:
     before: str = ""
     longest_pause_s: float = 0.0
     resumed: bool = False
+    acknowledges: bool = False
 
 
 Observed = dict[str, float]

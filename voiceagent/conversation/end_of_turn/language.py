@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,10 @@ class OpenWords:
     words that recognizers return for digits. dialled: words of a sentence whose digits are a number to call.
     closings: phrases that end dictation. moments: phrases that ask for a moment, with `courtesies` around
     them; a phrase after one that begins with one of `meanwhile` says what for. question_marks: marks of a
-    question whose words alone could be a statement.
+    question whose words alone could be a statement. open_questions: phrases of a question or request that a
+    "yes" does not answer, unless one of `inversions` comes before, and except for `proposals`.
+    acknowledgements: phrases that accept a question and do not answer it. remarks: others that only take
+    note of a statement.
     """
 
     digits: frozenset[str]
@@ -81,6 +85,10 @@ class OpenWords:
     closings: frozenset[tuple[str, ...]]
     moments: frozenset[tuple[str, ...]]
     meanwhile: frozenset[tuple[str, ...]]
+    open_questions: frozenset[tuple[str, ...]]
+    proposals: frozenset[tuple[str, ...]]
+    acknowledgements: frozenset[tuple[str, ...]]
+    remarks: frozenset[tuple[str, ...]]
     lengths: Mapping[str, tuple[int, ...]]
 
 
@@ -150,14 +158,13 @@ def language_of(language: str) -> TurnEndLanguage | None:
         return None
     table = tomllib.loads(words.read_text("utf-8"))
     lengths = {word: tuple(lengths) for word, lengths in table.pop("lengths").items()}
-    closings, moments, meanwhile = (
-        frozenset(tuple(phrase.split()) for phrase in table.pop(name))
-        for name in ("closings", "moments", "meanwhile")
-    )
-    of_words = {name: frozenset(text.split()) for name, text in table.items()}
-    open_words = OpenWords(
-        **of_words, closings=closings, moments=moments, meanwhile=meanwhile, lengths=lengths
-    )
+    of_phrases: dict[str, Any] = {
+        name: frozenset(tuple(phrase.split()) for phrase in listed)
+        for name, listed in table.items()
+        if isinstance(listed, list)
+    }
+    of_words = {name: frozenset(text.split()) for name, text in table.items() if name not in of_phrases}
+    open_words = OpenWords(**of_words, **of_phrases, lengths=lengths)
     with np.load(weights) as stored:
         of = {
             name: HashedWeights(

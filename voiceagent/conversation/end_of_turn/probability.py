@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from voiceagent.conversation.end_of_turn.acknowledgement import acknowledged
 from voiceagent.conversation.end_of_turn.dictation import dictation
 from voiceagent.conversation.end_of_turn.evidence import (
     MIN_ASKS_AFTER_QUESTION,
@@ -73,13 +74,17 @@ MIN_ACTING_S = 0.35
 correction ("at six, no, at seven") are a whole request: a synthetic caller pauses for 0.21 to 0.24 s after
 them, and a voice is noticed 0.08 s after it begins.
 """
+ACKNOWLEDGED_OPENNESS = 2.2
+"""Openness of a turn that only takes note of a statement, as of a long turn: 0.8 s of silence.
+Callers go on 0.2 to 0.8 s after such words ("Perfect. And when is breakfast?"), and need no answer to them.
+"""
 ASKING_REMAINING_PAUSE_S = 0.2
 """`REMAINING_PAUSE_S` of questions and answers with nothing left open: 0.07 to 0.28 s in 68 pauses."""
 
 
-EndpointingRule = Literal["", "probability", "dictation", "spelling", "moment"]
+EndpointingRule = Literal["", "probability", "dictation", "spelling", "moment", "acknowledgement"]
 """The rule that set an endpointing delay: the probability of the end, the pauses of dictation or spelling, or
-that the caller asked for a moment.
+that the caller asked for a moment, or acknowledged a question and has not answered it.
 """
 
 
@@ -124,6 +129,9 @@ def judge(
     probability = 1 / (1 + math.exp(-sum(nats for _, nats in witnesses)))
     if asks_for_moment(sentences_of(evidence.text), language):
         return EndOfTurn(probability, MOMENT_S, witnesses, "moment")
+    noted = acknowledged(evidence.text, evidence.agent, language) if evidence.acknowledges else None
+    if noted == "question":
+        return EndOfTurn(probability, SILENCES[eagerness].open_s, witnesses, "acknowledgement")
     lengths = dictation(evidence.agent, evidence.dictation, language)
     if lengths is not None:
         silence = spelling_pause_s(evidence, language)
@@ -132,6 +140,8 @@ def judge(
             silence = max(silence_s(probability, DICTATED), min_pause_s(evidence, lengths, language))
         return EndOfTurn(probability, min(silence, DICTATED.open_s), witnesses, rule)
     asks, opened = asking(observed), openness(evidence, observed)
+    if noted == "statement":
+        opened = max(opened, ACKNOWLEDGED_OPENNESS)
     silences = SILENCES[eagerness]
     certain_s = max(silences.certain_s, min_s)
     silences = replace(silences, certain_s=certain_s, even_s=silences.even_s + acting_s)

@@ -43,6 +43,7 @@ def decide_end_of_turn(
         before=turn.recognition.before,
         longest_pause_s=max(turn.pauses_s, default=0.0),
         resumed=turn.resumes is not None,
+        acknowledges=policy.waits_after_acknowledgement,
     )
     acting_s, min_s = (policy.acting_s, policy.min_acting_s) if acts else (0.0, 0.0)
     return judge(evidence, language_of(policy.language), eagerness, acting_s, min_s)
