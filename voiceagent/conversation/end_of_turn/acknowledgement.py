@@ -39,6 +39,8 @@ def _consists_of(words: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> b
 
 def _asks_for_more(words: Sequence[str], open_words: OpenWords) -> bool:
     """Return True if "yes" does not answer this question."""
+    if words[-1] in open_words.tags:  # "I have Miller, which is spelled with two Ls, right?"
+        return False
     for at, word in enumerate(words):
         if phrase_length_at(words, at, open_words.proposals):
             return False

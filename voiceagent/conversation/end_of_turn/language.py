@@ -60,7 +60,8 @@ class OpenWords:
     closings: phrases that end dictation. moments: phrases that ask for a moment, with `courtesies` around
     them; a phrase after one that begins with one of `meanwhile` says what for. question_marks: marks of a
     question whose words alone could be a statement. open_questions: phrases of a question or request that a
-    "yes" does not answer, unless one of `inversions` comes before, and except for `proposals`.
+    "yes" does not answer, unless one of `inversions` comes before, and except for `proposals` and for a
+    sentence that ends with one of `tags`.
     acknowledgements: phrases that accept a question and do not answer it. remarks: others that only take
     note of a statement.
     """
@@ -85,6 +86,7 @@ class OpenWords:
     closings: frozenset[tuple[str, ...]]
     moments: frozenset[tuple[str, ...]]
     meanwhile: frozenset[tuple[str, ...]]
+    tags: frozenset[str]
     open_questions: frozenset[tuple[str, ...]]
     proposals: frozenset[tuple[str, ...]]
     acknowledgements: frozenset[tuple[str, ...]]
