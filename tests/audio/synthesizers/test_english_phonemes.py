@@ -41,6 +41,45 @@ def test_unknown_words_abbreviations_and_long_numbers_are_spoken(
     assert all(word.phonemes for word in phonemes(text))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "A as in Alpha.",
+            "M, A, R, Y.",
+            "M A R Y",
+            "m a r y",
+            "Is it A, B or C?",
+            "A B C",
+            "an A I agent",
+            "H, A, H.",
+        ),
+        *("Option A is free.", "Take vitamin A.", "We have plan A", "A or B?", 'It is "A", then.'),
+    ],
+)
+def test_letter_a_is_spoken_by_its_name(phonemes: EnglishPhonemes, text: str) -> None:
+    assert "eɪ" in " ".join(word.phonemes for word in phonemes(text))
+    assert "ɐ" not in [word.phonemes.strip('.,?"') for word in phonemes(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("A room is free.", "I have a room.", "It is free. A taxi comes.", "Once Upon A Time"),
+        *(
+            "A 4 star hotel.",
+            "He said: A taxi comes.",
+            "THIS IS A HOTEL",
+            "I have a...",
+            "- A taxi",
+            "(A taxi)",
+        ),
+    ],
+)
+def test_article_a_is_spoken_as_one(phonemes: EnglishPhonemes, text: str) -> None:
+    assert "ɐ" in [word.phonemes.strip(".,…()") for word in phonemes(text)]
+
+
 def test_misaki_s_alphabet_has_one_letter_a_diphthong() -> None:
     assert [word.phonemes for word in EnglishPhonemes("misaki")("Say joy.")] == ["sˈA", "ʤˈY."]
 
