@@ -23,8 +23,11 @@ MAX_CHARACTERS = 1_000
 
 _MIN_WORD = 3
 """Letters of a word of a value that is spelled again, at least."""
-_MISHEARD_NO = re.compile(r"^\W*(?:(?:i|you)\W+)?(?:know|now|no)(?=\W*$|\W+at\b)", re.I)
-"""Texts that English recognizers write for "no", alone or before a domain: "Now at oak dot com"."""
+_MISHEARD_NO = re.compile(
+    r"^\W*(?:(?:(?:i|you)\W+)?(?:know|now|no)(?=\W*$|\W+at\b)|know(?=\W+it['’]?s\b))", re.I
+)
+"""Texts that English recognizers write for "no", alone or before a value: "Now at oak dot com", "Know its".
+"""
 _SAYS_NAME = ("name", "nombre", "llamo", "heiße")
 """Words that introduce a whole name, in any language: "my name is", "me llamo"."""
 

@@ -286,10 +286,13 @@ def _with_spelled_piece(local: str, symbols: Sequence[Symbol]) -> str | None:
     if len(row) < _MIN_PIECE or any(symbol.kind not in ("letter", "digits") for symbol in symbols):
         return None
     pieces = re.split(r"([._+-])", local)
+    if row[0] == row[1] and any(piece[:1] == row[0] != piece[1:2] for piece in pieces):
+        row = row[1:]  # "Heinz, H E I N Z": the word was heard as its first letter
     ratio, at = max((SequenceMatcher(None, piece, row).ratio(), at) for at, piece in enumerate(pieces))
     as_long = [one for one, piece in enumerate(pieces) if abs(len(piece) - len(row)) <= 1]
     least = _AS_LONG if as_long == [at] and len(pieces) > 1 else _SIMILAR_WORD
-    if ratio < least or not -1 <= len(row) - len(pieces[at]) <= _MAX_MISSED:
+    too_many = 2 if pieces[at].startswith(row) else 1  # "gabi" for "gabice"
+    if ratio < least or not -too_many <= len(row) - len(pieces[at]) <= _MAX_MISSED:
         return None
     return "".join([*pieces[:at], row, *pieces[at + 1 :]])
 

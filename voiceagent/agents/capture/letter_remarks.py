@@ -36,6 +36,10 @@ _NAMED = {
 """Two letters by their names, as recognizers write them, and the letters whose names begin otherwise."""
 _DOUBLE = re.compile(r"\b(?!with\b)([^\W\d_]{3,}(?:['’]s)?)[,.]? double ([a-z])\W*$", re.I)
 """A letter that is doubled, said behind a name: "Matthews, double T"."""
+_DOUBLES = re.compile(
+    r"\b(?!with\b)([^\W\d_]{3,})((?:[,.]?(?:\s+and)?\s+(?:double\s+[a-z]|two\s+[a-z]['’]?s)\b)+)\W*$", re.I
+)
+"""Letters that are doubled, said behind a name: "Elliott, two L's, two T's"."""
 _COUNT = re.compile(
     rf"\b(?:(?P<one>only one|just one|only 1|just 1|one|1|a single|single)|(?P<two>two|2))[\s-]+{_LETTER}$",
     re.I,
@@ -66,6 +70,7 @@ def with_remarks(text: str, language: str) -> str:
     if language != "en":
         return text
     text = _DOUBLE.sub(r"\1 with a double \2", _MISHEARD_E.sub("an e", text))
+    text = _DOUBLES.sub(_doubled, text)
     done, text = "", _TWO.sub(_counted, text)
     while found := _WITH.search(text):
         before = text[: found.start()].rstrip(" ,.")
@@ -95,6 +100,13 @@ def _said_once(before: str, word: str, respelled_word: str) -> str:
     if re.search("[,.]", said["pause"]) or not rest.strip():
         return f"{before[: said.start()]}{rest}{respelled_word}"
     return f"{before[: said.start()]}{respelled_word} {rest}".rstrip(" ,.")
+
+
+def _doubled(found: re.Match[str]) -> str:
+    word = found[1]
+    for letter in re.findall(r"(?:double|two)\s+([a-z])", found[2].lower()):
+        word = respelled(word.lower(), letter, "double") or word
+    return word
 
 
 def _counted(found: re.Match[str]) -> str:

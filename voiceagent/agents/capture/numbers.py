@@ -25,6 +25,8 @@ _CARD_DIGITS = range(12, 20)
 _AMEX_DIGITS, _USUAL_CARD_DIGITS = 15, 16
 _LONG_ROW = re.compile(r"(\d)\1{4,}")
 """Equal digits of which recognizers lose count."""
+_ROW = re.compile(r"(\d)\1{2,}")
+"""Equal digits of which one may be too many in a telephone number."""
 _ZEROS = {"hundred": "00", "thousand": "000"}
 """Words after a group that add zeros to it: "eight hundred", "twelve hundred"."""
 _WORD = re.compile(r"\d+|[^\W\d_]+")
@@ -68,6 +70,17 @@ class PhoneNumber(Task[str]):
         if count > max(allowed):
             return Heard(fault=now.words.prompts.invalid.format(in_groups(number)))
         return Heard(draft=number)
+
+    def second_guess(self, refused: str, now: Circumstances) -> str | None:
+        """Return a number of eleven digits without one that was not said: of a long row, of which recognizers
+        lose count, or an eight before it, as they write for "it's".
+        """
+        if self.lengths or len(refused) != _WHOLE_DIGITS + 1 or refused[0] in "01":
+            return None
+        rows = list(_ROW.finditer(refused))
+        if now.language == "en" and refused[0] == "8" and refused[1] != "8":
+            return refused[1:]
+        return refused[: rows[0].start()] + refused[rows[0].start() + 1 :] if len(rows) == 1 else None
 
     def read_back(self, value: str, now: Circumstances, careful: bool) -> str:
         """Return the digits in groups."""

@@ -446,6 +446,13 @@ def test_only_the_beginning_of_a_long_text_is_parsed() -> None:
         (Time("Time?"), ("Turn to midnight.",), time(23, 50)),
         (Time("Time?"), ("Tend to four in the afternoon.",), time(15, 50)),
         (Amount("Amount?"), ("Party nine ninety five.",), Decimal("39.95")),
+        (Name("Name?"), ("Elliot two L's, two T's.",), "Elliott"),
+        (Name("Name?"), ("Growth Owens, O W E N S.", "Know its g-a-r-e-t-h."), "Gareth Owens"),
+        (Email("E-mail?"), ("Use contact at Mapleline.org.",), "contact@mapleline.org"),
+        (Email("E-mail?"), ("Gabice dot lopez at live.com", "No, it's g, a b, i."), "gabi.lopez@live.com"),
+        (Email("E-mail?"), ("Carl Dash hines at web.de", "No, h, h, e, i, n, z."), "carl-heinz@web.de"),
+        (PhoneNumber("Number?"), ("646 5555 01 88", "No."), "6465550188"),
+        (PhoneNumber("Number?"), ("Eight, six, four, six, five five five, zero one 88", "No."), "6465550188"),
     ],
 )
 def test_what_recognizers_make_of_an_answer_is_understood(
@@ -471,6 +478,8 @@ def test_what_recognizers_make_of_an_answer_is_understood(
         (Name("Name?"), ("Kelly's Bar.",), "Kelly's Bar"),
         (Email("E-mail?"), ("bo at a dot b dot c dot a dot com.",), "bo@a.b.c.a.com"),
         (Time("Time?"), ("Turn to page four.",), None),
+        (PhoneNumber("Number?"), ("07700 900 222", "No."), None),
+        (PhoneNumber("Number?"), ("1 646 555 0188", "No."), None),
         (Amount("Amount?"), ("For the party, ninety five.",), Decimal("95")),
     ],
 )
