@@ -61,6 +61,8 @@ _FILLERS = ("uh", "um", "er", "hm", "well", "äh", "ähm", "eh")
 _SAID_AGAIN = 0.7
 """Minimum similarity of a first part and the words in its place: "bob" and "bob forty two"."""
 _WITHOUT_SIGN = re.compile(r"\b(?:without|no) (?:the |an? )?(dot|dash|hyphen|underscore)\b", re.I)
+_DOUBLED_FIRST = "aefloi"
+"""Letters with which a name may begin twice: "Lloyd", "Aaron"."""
 _MIN_PIECE = 3
 """Letters of a piece that is spelled again, at least."""
 _MAX_MISSED = 3
@@ -286,7 +288,7 @@ def _with_spelled_piece(local: str, symbols: Sequence[Symbol]) -> str | None:
     if len(row) < _MIN_PIECE or any(symbol.kind not in ("letter", "digits") for symbol in symbols):
         return None
     pieces = re.split(r"([._+-])", local)
-    if row[0] == row[1] and any(piece[:1] == row[0] != piece[1:2] for piece in pieces):
+    if row[0] == row[1] and row[0] not in _DOUBLED_FIRST:
         row = row[1:]  # "Heinz, H E I N Z": the word was heard as its first letter
     ratio, at = max((SequenceMatcher(None, piece, row).ratio(), at) for at, piece in enumerate(pieces))
     as_long = [one for one, piece in enumerate(pieces) if abs(len(piece) - len(row)) <= 1]

@@ -88,7 +88,7 @@ _ENGLISH = CaptureLanguage(
         "ell=l em=m en=n oh=o pee=p pea=p cue=q queue=q are=r ar=r ess=s es=s tea=t tee=t you=u vee=v we=v "
         "ex=x why=y wye=y zee=z zed=z double_you=w double_u=w peas=p beat=b"
     ),
-    examples=_phrases("as in, is in, as an, as and, is an, like in, like, for, from, as"),
+    examples=_phrases("as in, is in, as an, as a, as and, is an, like in, like, for, from, as"),
     repeats={"double": 2, "triple": 3},
     capitals=frozenset(("capital", "uppercase", "lowercase", "upper", "lower", "case", "letter", "small")),
     openings=_phrases(

@@ -27,6 +27,8 @@ _LONG_ROW = re.compile(r"(\d)\1{4,}")
 """Equal digits of which recognizers lose count."""
 _ROW = re.compile(r"(\d)\1{2,}")
 """Equal digits of which one may be too many in a telephone number."""
+_GROUP = 3
+"""Equal digits that are a group of their own."""
 _ZEROS = {"hundred": "00", "thousand": "000"}
 """Words after a group that add zeros to it: "eight hundred", "twelve hundred"."""
 _WORD = re.compile(r"\d+|[^\W\d_]+")
@@ -78,7 +80,8 @@ class PhoneNumber(Task[str]):
         if self.lengths or len(refused) != _WHOLE_DIGITS + 1 or refused[0] in "01":
             return None
         rows = list(_ROW.finditer(refused))
-        if now.language == "en" and refused[0] == "8" and refused[1] != "8":
+        longest = max((len(row[0]) for row in rows), default=0)
+        if now.language == "en" and refused[0] == "8" and refused[1] != "8" and longest <= _GROUP:
             return refused[1:]
         return refused[: rows[0].start()] + refused[rows[0].start() + 1 :] if len(rows) == 1 else None
 

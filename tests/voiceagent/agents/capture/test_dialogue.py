@@ -451,7 +451,14 @@ def test_only_the_beginning_of_a_long_text_is_parsed() -> None:
         (Email("E-mail?"), ("Use contact at Mapleline.org.",), "contact@mapleline.org"),
         (Email("E-mail?"), ("Gabice dot lopez at live.com", "No, it's g, a b, i."), "gabi.lopez@live.com"),
         (Email("E-mail?"), ("Carl Dash hines at web.de", "No, h, h, e, i, n, z."), "carl-heinz@web.de"),
+        (Email("E-mail?"), ("Claire at Oakview dot code dot U. K.",), "claire@oakview.co.uk"),
+        (
+            Email("E-mail?"),
+            ("Claire dot Hodson at gmail.com", "No, Hudson, you as a uniform."),
+            "claire.hudson@gmail.com",
+        ),
         (PhoneNumber("Number?"), ("646 5555 01 88", "No."), "6465550188"),
+        (PhoneNumber("Number?"), ("805 5555 01 91", "No."), "8055550191"),
         (PhoneNumber("Number?"), ("Eight, six, four, six, five five five, zero one 88", "No."), "6465550188"),
     ],
 )
@@ -479,6 +486,7 @@ def test_what_recognizers_make_of_an_answer_is_understood(
         (Email("E-mail?"), ("bo at a dot b dot c dot a dot com.",), "bo@a.b.c.a.com"),
         (Time("Time?"), ("Turn to page four.",), None),
         (PhoneNumber("Number?"), ("07700 900 222", "No."), None),
+        (Email("E-mail?"), ("Loyd dot A at web.de", "No, L, L, O, Y, D."), "lloyd.a@web.de"),
         (PhoneNumber("Number?"), ("1 646 555 0188", "No."), None),
         (Amount("Amount?"), ("For the party, ninety five.",), Decimal("95")),
     ],
