@@ -67,6 +67,12 @@ class Code(Task[str]):
             return Heard(code, code)
         return Heard(draft=code)
 
+    def second_guess(self, refused: str, now: Circumstances) -> str | None:
+        """Return the code with an eight for its only A, or an A for its only eight: they sound alike."""
+        if now.language != "en" or refused.count("A") + refused.count("8") != 1:
+            return None
+        return refused.translate({ord("A"): "8", ord("8"): "A"})
+
     def read_back(self, value: str, now: Circumstances, careful: bool) -> str:
         """Return the code letter by letter."""
         return spell_out(value.lower(), now.words, careful)

@@ -40,6 +40,8 @@ _DOUBLES = re.compile(
     r"\b(?!with\b)([^\W\d_]{3,})((?:[,.]?(?:\s+and)?\s+(?:double\s+[a-z]|two\s+[a-z]['’]?s)\b)+)\W*$", re.I
 )
 """Letters that are doubled, said behind a name: "Elliott, two L's, two T's"."""
+_ONE_MORE = re.compile(r"[,.]\s*(?:only |just )?one (?:(?P<letter>[a-z])|el|ell|elle|ill)[.!]?\s*$", re.I)
+"""A letter that comes once, said behind a name: "Philip Grant, one L", which recognizers write as "ill"."""
 _COUNT = re.compile(
     rf"\b(?:(?P<one>only one|just one|only 1|just 1|one|1|a single|single)|(?P<two>two|2))[\s-]+{_LETTER}$",
     re.I,
@@ -71,6 +73,10 @@ def with_remarks(text: str, language: str) -> str:
         return text
     text = _DOUBLE.sub(r"\1 with a double \2", _MISHEARD_E.sub("an e", text))
     text = _DOUBLES.sub(_doubled, text)
+    if single := _ONE_MORE.search(text):
+        letter = (single["letter"] or "l").lower()
+        words = text[: single.start()].split(" ")
+        text = " ".join(respelled(word.lower(), letter, "one") or word for word in words)
     done, text = "", _TWO.sub(_counted, text)
     while found := _WITH.search(text):
         before = text[: found.start()].rstrip(" ,.")

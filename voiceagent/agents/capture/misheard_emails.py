@@ -19,7 +19,7 @@ _MISHEARD = (
     (re.compile(r"(?<=\w )dart (?!at\b)", re.I), "dot "),
     (re.compile(r"\bdot (?:come|calm)\b", re.I), "dot com"),
     (re.compile(r"\bdot(com?|org|net)\b", re.I), r"dot \1"),
-    (re.compile(r"\b(?:at )?(?:a|e|eye|i)[ -]cloud\b", re.I), "at icloud"),
+    (re.compile(r"\b(?:(?:at|as|is) )?(?:a|e|eye|i)[ -]cloud\b", re.I), "at icloud"),
     (
         re.compile(
             rf"\b(?:at|art|add|ad)({'|'.join(sorted({one.partition('.')[0] for one in PROVIDERS}))})\b", re.I
@@ -47,6 +47,7 @@ _DASH_BEFORE_DIGITS = re.compile(r"(?<=[a-z])-(?=\d+$)")
 _INITIALS = {
     **{name: name[0] for name in ("be", "ce", "de", "ge", "pe", "te", "jay", "kay")},
     **{name: name[1] for name in ("ef", "el", "em", "en", "es", "ar", "ex")},
+    "decay": "dk",
 }
 """Names of letters as recognizers write them before a name: "detaylor" for "D Taylor"."""
 _MIN_NAME = 5
