@@ -140,7 +140,8 @@ def _is_letter_a(words: Sequence[str], at: int) -> bool:
     before, after = words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
     if word[-1] in ',.;:!?)"”' and not word.endswith(".."):
         return True
-    if _is_letter(after) or (_is_letter(before) and before.strip(_SIGNS) not in ("I", "i")):
+    near = (after, "" if before.strip(_SIGNS) in ("I", "i") else before)
+    if any(_is_letter(one) and (bare == "A" or one.islower()) for one in near):  # but "a U turn"
         return True
     if bare == "a" or word[0] != "A":
         return False

@@ -72,6 +72,7 @@ def test_letter_a_is_spoken_by_its_name(phonemes: EnglishPhonemes, text: str) ->
             "THIS IS A HOTEL",
             "I have a...",
             "- A taxi",
+            "Make a U turn",
             "(A taxi)",
         ),
     ],

@@ -288,7 +288,8 @@ def _with_spelled_piece(local: str, symbols: Sequence[Symbol]) -> str | None:
     if len(row) < _MIN_PIECE or any(symbol.kind not in ("letter", "digits") for symbol in symbols):
         return None
     pieces = re.split(r"([._+-])", local)
-    if row[0] == row[1] and row[0] not in _DOUBLED_FIRST:
+    near = [piece for piece in pieces if piece[:1] == row[0] and len(piece) == len(row) - 1]
+    if row[0] == row[1] and row[0] not in _DOUBLED_FIRST and near and row[1:] not in near:
         row = row[1:]  # "Heinz, H E I N Z": the word was heard as its first letter
     ratio, at = max((SequenceMatcher(None, piece, row).ratio(), at) for at, piece in enumerate(pieces))
     as_long = [one for one, piece in enumerate(pieces) if abs(len(piece) - len(row)) <= 1]

@@ -492,6 +492,7 @@ def test_what_recognizers_make_of_an_answer_is_understood(
         (Time("Time?"), ("Turn to page four.",), None),
         (PhoneNumber("Number?"), ("07700 900 222", "No."), None),
         (Code("Code?"), ("A A one.", "No."), None),
+        (Email("E-mail?"), ("Smith at web.de", "No, S, S, M, I, T, H."), "ssmith@web.de"),
         (Email("E-mail?"), ("Loyd dot A at web.de", "No, L, L, O, Y, D."), "lloyd.a@web.de"),
         (PhoneNumber("Number?"), ("1 646 555 0188", "No."), None),
         (Amount("Amount?"), ("For the party, ninety five.",), Decimal("95")),
