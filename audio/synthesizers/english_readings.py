@@ -46,19 +46,13 @@ _OBJECTS = frozenset(
     ("the", "a", "an", "your", "this", "that", "it", "them", "these", "me", "us", "our", "my", "any")
 )
 """Words before which such a word is a verb at the beginning of a sentence: "Use the code"."""
-_BEFORE_LIVE = frozenset(
-    (
-        *("a", "an", "the", "our", "your", "my", "with", "go", "goes", "going", "went", "is", "are", "was"),
-        *("were", "be", "of", "have", "has", "offer", "offers", "some", "any", "no", "play", "plays", "see"),
-    )
-)
 _BEHIND_LIVE = frozenset(
     (
-        *("music", "band", "bands", "show", "shows", "chat", "agent", "agents", "person", "stream", "tv"),
-        *("entertainment", "performance", "performances", "event", "events", "jazz", "sports", "support"),
-        *("broadcast", "updates", "demo", "operator", "representative", "concert", "concerts"),
+        *("", "in", "at", "on", "here", "there", "with", "near", "nearby", "by", "together", "alone", "for"),
+        *("abroad", "next", "close", "under", "across", "upstairs", "downstairs", "far", "outside"),
     )
 )
+"""Words behind the verb "live"; "" at the end."""
 _BEFORE_LIVES = frozenset(("their", "our", "your", "many", "save", "saves", "saved", "saving", "of", "lost"))
 _BEFORE_NEAR = frozenset(
     (
@@ -66,7 +60,10 @@ _BEFORE_NEAR = frozenset(
         *("they're", "we're", "you're", "pretty", "fairly", "stay", "keep", "located", "comes", "get"),
     )
 )
-_BE = frozenset(("is", "are", "was", "were", "be", "been", "being", "it's", "get", "gets", "got", "i'm"))
+_HAD_A_HABIT = frozenset(
+    ("i", "you", "we", "they", "he", "she", "it", "who", "there", "people", "never", "always")
+)
+"""Words before the "used to" of a habit; behind others it is "used in order to"."""
 
 
 def reading_of(words: Sequence[str], at: int) -> Reading | None:
@@ -77,7 +74,7 @@ def reading_of(words: Sequence[str], at: int) -> Reading | None:
     if bare == "close":
         return "near" if _is_near(words, at) else None
     if bare == "used" and _bare(words, at + 1) == "to":
-        return None if _bare(words, at - 1) in _BE else "habit"
+        return "habit" if _bare(words, at - 1) in _HAD_A_HABIT else None
     if bare in ("live", "lives"):
         return _reading_of_live(words, at)
     known = bare in _HETERONYMS or bare.removesuffix("s") in _HETERONYMS
@@ -109,9 +106,10 @@ def _reading_of_live(words: Sequence[str], at: int) -> Reading:
     before, behind = _bare(words, at - 1), _bare(words, at + 1)
     if _bare(words, at) == "lives":
         return "noun" if before in _BEFORE_LIVES else "verb"
-    if behind in _BEHIND_LIVE or (before in _BEFORE_LIVE and not _begins_sentence(words, at)):
-        return "noun"
-    return "verb"
+    ends = words[at].endswith((*_SENTENCE_ENDS, ","))
+    going = before in ("go", "goes", "going", "went")
+    is_verb = before in _SUBJECTS or (not _begins_sentence(words, at) and (ends or behind in _BEHIND_LIVE))
+    return "verb" if is_verb and not going else "noun"
 
 
 def _is_near(words: Sequence[str], at: int) -> bool:
@@ -133,7 +131,7 @@ def _is_letter_a(words: Sequence[str], at: int) -> bool:
         return True
     if bare == "a" or word[0] != "A":
         return False
-    in_sentence = bool(_bare(words, at - 1)) and not before.endswith(_SENTENCE_ENDS)
+    in_sentence = any(map(str.isalnum, before)) and not before.endswith(_SENTENCE_ENDS)
     return after in _NOT_AFTER_ARTICLES or (in_sentence and (not after or after.islower()))
 
 
