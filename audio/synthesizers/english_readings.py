@@ -1,4 +1,4 @@
-"""How words are read that are spelled alike: "A" the letter, "we live here" and "live music", "close to it".
+"""Readings of words that are spelled alike: "A" the letter, "we live here" and "live music", "close to it".
 
 The library that turns text into phonemes tells verbs from nouns by a "to" or "can" right before them alone.
 """

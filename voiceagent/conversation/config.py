@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -220,7 +221,7 @@ class TurnConfig(Section):
         True if the server has a back LLM. others: the agent's table in each further language of calls.
         """
         rules = _language_rules(agent, self.backchannels, reviews)
-        return TurnPolicy(
+        policy = TurnPolicy(
             preemptive_attempts=self.preemptive_attempts,
             min_interruption_words=self.min_interruption_words,
             stop_words=rules.stop_words,
@@ -239,19 +240,27 @@ class TurnConfig(Section):
             distant_voice_db=self.distant_voice_db,
             llm_end=None if self.llm_end is None else self.llm_end.to_llm_end(),
             max_tool_rounds=agent.max_tool_rounds,
-            resume_as_whole=True,
             correction=rules.correction,
             languages=_rules_by_language(rules, others, reviews),
             acting_s=ACTING_S,
             min_acting_s=MIN_ACTING_S,
-            hold_calls=True,
-            preempt_without_words=True,
             backchannel_after_s=MIN_PAUSE_S,
-            idle_items=True,
-            answers_over_buffer=True,
-            joins_results=True,
-            waits_after_acknowledgement=True,
         )
+        return _with_rules_of_this_build(policy)
+
+
+def _with_rules_of_this_build(policy: TurnPolicy) -> TurnPolicy:
+    """Return the policy with the rules that calls logged by earlier builds had not, and no key sets."""
+    return replace(
+        policy,
+        resume_as_whole=True,
+        hold_calls=True,
+        preempt_without_words=True,
+        idle_items=True,
+        answers_over_buffer=True,
+        joins_results=True,
+        waits_after_acknowledgement=True,
+    )
 
 
 def _rules_by_language(
