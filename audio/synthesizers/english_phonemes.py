@@ -102,8 +102,8 @@ class EnglishPhonemes:
         """Return the phonemes of a word in this reading."""
         if reading in _READINGS:
             return self._convert(_READINGS[reading])
-        before = "to" if reading == "verb" else "a"
-        return self._together([before, word])[1]
+        found = self._together(["to" if reading == "verb" else "a", word])
+        return found[-1] if found else self._alone(word)
 
     def _alone(self, word: str) -> str:
         """Return the phonemes of one word, letter by letter where it has none otherwise."""
