@@ -534,8 +534,9 @@ async def test_the_ending_of_a_domain_is_heard_where_one_is_expected(model: Load
     free, held = (
         model.open()(sound, "", Event(), flush)[0].text for flush in (Flush(), Flush(spelling="domain"))
     )
-    assert words_of(free)[-3:] != ("dot", "n", "l")
-    assert words_of(held)[-3:] == ("dot", "n", "l")
+    # "nl" or "n l", as this processor's arithmetic has it
+    assert not "".join(words_of(free)).endswith("dotnl")
+    assert "".join(words_of(held)).endswith("dotnl")
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
