@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from audio.recognizers import Spelling
 from voiceagent.agents.capture.corrections import correct_text, spell_out
+from voiceagent.agents.capture.linking_words import without_linking_words
+from voiceagent.agents.capture.numbers import symbols_with_zeros
 from voiceagent.agents.capture.symbols import symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.text_normalization.languages import word_set
@@ -42,8 +44,8 @@ class Code(Task[str]):
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse a group of characters and add it to the draft. Most of a turn must be spelled."""
-        plain = _GROUP.sub(lambda group: " ".join(group[0]), text)
-        symbols = symbols_of(without_openings(plain, now.language), now.language)
+        plain = without_linking_words(_GROUP.sub(lambda group: " ".join(group[0]), text), now.language)
+        symbols = symbols_with_zeros(without_openings(plain, now.language), now)
         spelled = "".join(one.text for one in symbols if one.kind in ("letter", "digits")).upper()
         whole = "".join(one.text for one in symbols if one.kind in ("letter", "digits", "word")).upper()
         words = [one.text for one in symbols if one.kind == "word"]

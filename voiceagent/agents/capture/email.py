@@ -21,6 +21,8 @@ from voiceagent.agents.capture.email_domains import (
     with_dot_said,
     with_ending,
 )
+from voiceagent.agents.capture.letter_remarks import with_remarks
+from voiceagent.agents.capture.linking_words import without_lead_in, without_linking_words
 from voiceagent.agents.capture.misheard_emails import (
     MAX_WORDS,
     address_as_said,
@@ -29,6 +31,7 @@ from voiceagent.agents.capture.misheard_emails import (
     without_loop,
 )
 from voiceagent.agents.capture.self_repairs import repaired_text, split_at_repair
+from voiceagent.agents.capture.spelled_addresses import SIMILAR_WORD, merge_spelled, with_spelled_piece
 from voiceagent.agents.capture.symbols import Symbol, symbols_of, without_openings
 from voiceagent.agents.capture.task import Circumstances, Heard, Task
 from voiceagent.conversation.words import words_of
@@ -57,20 +60,12 @@ _PROVIDER_FIRST = re.compile(
     re.I,
 )
 """The same of a large provider, where nothing but a greeting stands before it, and no pause is needed."""
-_FILLERS = ("uh", "um", "er", "hm", "well", "äh", "ähm", "eh")
+_FILLERS = ("uh", "um", "umm", "uhm", "er", "erm", "hm", "well", "äh", "ähm", "eh")
 _SAID_AGAIN = 0.7
 """Minimum similarity of a first part and the words in its place: "bob" and "bob forty two"."""
+_REMARK = re.compile(r"\bwith(?:out)?\s.*?(?:\bat\b|@)", re.I)
+"""A remark on letters within an address: "Sarah with an H at"."""
 _WITHOUT_SIGN = re.compile(r"\b(?:without|no) (?:the |an? )?(dot|dash|hyphen|underscore)\b", re.I)
-_DOUBLED_FIRST = "aefloi"
-"""Letters with which a name may begin twice: "Lloyd", "Aaron"."""
-_MIN_PIECE = 3
-"""Letters of a piece that is spelled again, at least."""
-_MAX_MISSED = 3
-"""Letters of a spelled piece that were not heard before, at most: "anna" for "hannah"."""
-_SIMILAR_WORD, _FIRST_LETTER = 0.6, 0.15
-"""Minimum similarity of a word and the letters that spell it; added to it if the first ones are the same."""
-_AS_LONG = 0.3
-"""Such a similarity of the only piece as long as what was spelled: "nadia" for "maybea" in "maybea.k"."""
 
 
 def is_address(text: str) -> bool:
@@ -96,9 +91,7 @@ class Email(Task[str]):
         """
         if (answer := answer_of(text, now.words)) is not None and not answer[1]:
             return Heard(draft=draft)
-        if now.language == "en":
-            domain_first = _PROVIDER_FIRST.match(text) or _DOMAIN_FIRST.match(text)
-            text = domain_first.expand(r"\g<local> at \g<domain>") if domain_first else text
+        text = _without_talk(text, draft, now)
         said = _GREETING_MAILBOX.search(text) if now.language == "en" else None
         plain = said[0] if said else without_openings(text, now.language)
         before, after = split_at_repair(plain, now.language)
@@ -111,8 +104,12 @@ class Email(Task[str]):
             local, at_sign, domain = _repaired(first, (local, at_sign, domain))
         if known_local and not at_sign:
             local, at_sign, domain = "", "@", local
-        if not (local or known_local) or ("." not in domain and _is_remark(text, symbols, at_sign, now)):
+        if "." not in domain and _is_remark(text, symbols, at_sign, now):
             return Heard(draft=draft)
+        if not (local or known_local):  # "my first name dot last name at gmail dot com"
+            alone = is_address(f"a@{nearest_domain(domain)}")
+            asked = f"@{nearest_domain(domain)}" if alone else draft
+            return Heard(draft=asked, prompt=now.words.prompts.spell_local if alone else "")
         local, domain = local or known_local, domain or known_domain
         if not domain:
             prompts = now.words.prompts
@@ -175,7 +172,7 @@ class Email(Task[str]):
         provider = provider_named(local)
         if provider is not None:
             return self._valid(f"{own_local}@{provider}")
-        if instead_of(plain, now) is None and (spelled := _with_spelled_piece(own_local, symbols)):
+        if instead_of(plain, now) is None and (spelled := with_spelled_piece(own_local, symbols)):
             return self._valid(f"{spelled}@{own_domain}")
         name, dot, ending = own_domain.partition(".")
         if own_domain not in PROVIDERS and (whole := correct_text(f"{own_local}@{name}", plain, now)):
@@ -196,6 +193,18 @@ class Email(Task[str]):
         return address if is_address(address) else None
 
 
+def _without_talk(text: str, draft: str, now: Circumstances) -> str:
+    """Return an answer with its domain last and its remarks on letters applied, without what is said around
+    the address and between its parts.
+    """
+    if now.language == "en":
+        domain_first = _PROVIDER_FIRST.match(text) or _DOMAIN_FIRST.match(text)
+        text = domain_first.expand(r"\g<local> at \g<domain>") if domain_first else text
+        text = with_remarks(text, "en") if _REMARK.search(text) else text
+    text = text if draft.partition("@")[0] else without_lead_in(text, now.language)
+    return without_linking_words(text, now.language)
+
+
 def _address_symbols(text: str, now: Circumstances, domain_alone: bool = False) -> list[Symbol]:
     """Return the symbols of an address or a part of it; see `address_as_said`."""
     return merge_spelled(symbols_of(address_as_said(text, now, domain_alone), now.language))
@@ -211,27 +220,6 @@ def _repaired(said: tuple[str, str, str], again: tuple[str, str, str]) -> tuple[
     if not new_at_sign:
         return repaired_text(local, new_local), "", ""
     return new_local or local, new_at_sign, new_domain
-
-
-def merge_spelled(symbols: Sequence[Symbol]) -> list[Symbol]:
-    """Return the symbols with the letters that spell a word in its place: "john, J O H N"."""
-    merged: list[Symbol] = []
-    run = ""
-    for symbol in [*symbols, Symbol("sign", "")]:
-        if symbol.kind == "letter":
-            run += symbol.text
-            continue
-        if len(run) > 1:
-            at = _spelled_word(merged, run)
-            if at is None:
-                merged.append(Symbol("letter", run))
-            else:
-                merged[at] = Symbol("letter", run)
-        elif run:
-            merged.append(Symbol("letter", run))
-        run = ""
-        merged.append(symbol)
-    return merged[:-1]
 
 
 def _without_fillers(symbols: Sequence[Symbol]) -> list[Symbol]:
@@ -252,52 +240,12 @@ def _is_one_part(symbols: Sequence[Symbol]) -> bool:
     return words == 0 or (words == 1 and len(symbols) == 1)
 
 
-def _spelled_word(symbols: Sequence[Symbol], run: str) -> int | None:
-    """Return the index of the last word that these letters spell, if they follow a word."""
-    if not symbols or symbols[-1].kind != "word":
-        return None
-    for at in range(len(symbols) - 1, -1, -1):
-        if symbols[at].kind in ("letter", "digits"):
-            return None
-        if symbols[at].kind == "word" and _spells(run, symbols[at].text):
-            return at
-    return None
-
-
-def _spells(run: str, word: str) -> bool:
-    """Return True if letters spell a word, as it was misheard: "mire, M E R"."""
-    same_first = len(run) > 2 and run[0] == word[0]
-    if same_first and len(run) == len(word) == _MIN_PIECE:  # "Lee, L I U"
-        return True
-    return SequenceMatcher(None, run, word).ratio() + same_first * _FIRST_LETTER >= _SIMILAR_WORD
-
-
 def _parted(symbols: Sequence[Symbol]) -> tuple[str, str, str]:
     """Return local part, "@" or "", and domain."""
     address = "".join(symbol.text.replace("'", "") for symbol in _without_fillers(symbols))
     address = re.sub(r"\.@$", ".at", address)  # Austria's ending
     local, at_sign, domain = address.rpartition("@") if "@" in address else (address, "", "")
     return local.rpartition("@")[2].strip("."), at_sign, domain.strip(".-")
-
-
-def _with_spelled_piece(local: str, symbols: Sequence[Symbol]) -> str | None:
-    """Return the local part with the piece between signs replaced that is like a spelled row of letters, and
-    not longer: the row may be a part of it. None if there is no such row or piece.
-    """
-    row = joined(symbols)
-    if len(row) < _MIN_PIECE or any(symbol.kind not in ("letter", "digits") for symbol in symbols):
-        return None
-    pieces = re.split(r"([._+-])", local)
-    near = [piece for piece in pieces if piece[:1] == row[0] and len(piece) == len(row) - 1]
-    if row[0] == row[1] and row[0] not in _DOUBLED_FIRST and near and row[1:] not in near:
-        row = row[1:]  # "Heinz, H E I N Z": the word was heard as its first letter
-    ratio, at = max((SequenceMatcher(None, piece, row).ratio(), at) for at, piece in enumerate(pieces))
-    as_long = [one for one, piece in enumerate(pieces) if abs(len(piece) - len(row)) <= 1]
-    least = _AS_LONG if as_long == [at] and len(pieces) > 1 else _SIMILAR_WORD
-    too_many = 2 if pieces[at].startswith(row) else 1  # "gabi" for "gabice"
-    if ratio < least or not -too_many <= len(row) - len(pieces[at]) <= _MAX_MISSED:
-        return None
-    return "".join([*pieces[:at], row, *pieces[at + 1 :]])
 
 
 def _with_part(local: str, part: str) -> str | None:
@@ -307,6 +255,6 @@ def _with_part(local: str, part: str) -> str | None:
     pieces = re.split(r"([._+-])", local)
     rated = [(SequenceMatcher(None, piece, part).ratio(), at) for at, piece in enumerate(pieces)]
     ratio, at = max(rated)
-    if len(pieces) == 1 or ratio < _SIMILAR_WORD:
+    if len(pieces) == 1 or ratio < SIMILAR_WORD:
         return replace_similar(local, part) or (part if len(pieces) == 1 else None)
     return "".join([*pieces[:at], part, *pieces[at + 1 :]])

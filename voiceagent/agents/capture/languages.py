@@ -105,7 +105,7 @@ _ENGLISH = CaptureLanguage(
     ),
     closings=_phrases(
         "please, thanks, thank you, that's it, that's all, that is all, thank you very much, okay, speaking, "
-        "here"
+        "here, got it, you got that, did you get that, that's right, that's correct"
     ),
     yes=_phrases(
         "yes, yeah, yep, yup, yes please, correct, that's correct, that is correct, right, that's right, "

@@ -15,7 +15,8 @@ _WITH = re.compile(
     r"(?:\s+(?:at|in) the (?:end|beginning|start|middle|front)\b)?",
     re.I,
 )
-_ROW = re.compile(r"[a-z](?:[ -][a-z]\b){2}", re.I)
+_ROW = re.compile(r"(?:(?P<letter>[a-z])\W+(?=(?P=letter)\b))?(?P<row>[a-z](?:[ ,-]+[a-z]\b){2})", re.I)
+"""Letters that spell the word, after the remark, which may have the first of them: "with a C. C A T H E"."""
 _MISHEARD_E = re.compile(r"(?<=\bwith )(?:a|an|the) knee\b", re.I)
 """Text that recognizers write for "an E"."""
 _TWO = re.compile(
@@ -82,8 +83,8 @@ def with_remarks(text: str, language: str) -> str:
         before = text[: found.start()].rstrip(" ,.")
         word = re.search(r"[^\W\d_]+(?:['’][^\W\d_]+)*$", before)
         letters = re.sub(r"[^a-z]", "", found["letters"].lower())
-        if _ROW.match(text, found.start("letters")):  # "Catherine with a C A T H ..." spells it
-            done, text = f"{done}{before} ", text[found.start("letters") :]
+        if row := _ROW.match(text, found.start("letters")):  # "Catherine with a C. C A T H ..." spells it
+            done, text = f"{done}{before} ", text[row.start("row") :]
             continue
         if word is None:
             done += text[: found.end()]

@@ -29,6 +29,8 @@ _MISHEARD = (
     (re.compile(rf"\btoo?,? (?=(?:at|{_DIGIT})\b)", re.I), "2 "),
     (re.compile(rf"\bfor,? (?=(?:at|{_DIGIT})\b)", re.I), "4 "),
     (re.compile(r"\bout look\b", re.I), "outlook"),
+    (re.compile(r"(?<=\b[a-z][ -])dass(?=[ -][a-z]\b)", re.I), "dash"),
+    (re.compile(r"^\W*([a-z])[., ]+\1[., ]+(?=\1\w{3,})", re.I), r"\1 as in "),  # "M. M. Michael"
     (re.compile(r"\b(?:at (?:g|gee|e)[ -]?|edge ?)mail\b", re.I), "at gmail"),
     (re.compile(r"\b(?:hot|heart|hard) ?mail\b", re.I), "hotmail"),
     (re.compile(r"(?<=\w\w\.[a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), " dot "),  # "steve.p. long"

@@ -13,6 +13,7 @@ from audio.recognizers import Spelling
 from audio.recognizers.decoding.frequent_names import LAST_NAMES
 from voiceagent.agents.capture.corrections import correct_text, spell_out
 from voiceagent.agents.capture.letter_remarks import correct_remarked, correct_sign, signs_said, with_remarks
+from voiceagent.agents.capture.linking_words import without_comparisons, without_linking_words
 from voiceagent.agents.capture.self_repairs import repaired_text, split_at_no, without_asides
 from voiceagent.agents.capture.spelled_names import SIMILAR, spelled_words
 from voiceagent.agents.capture.symbols import symbols_of, without_openings
@@ -77,7 +78,8 @@ class Name(Task[str]):
 
     def hear(self, text: str, draft: str, now: Circumstances) -> Heard[str]:
         """Parse words and letters: letters replace the word that they spell."""
-        said, remark = signs_said(without_openings(text, now.language))
+        plain = without_linking_words(without_openings(text, now.language), now.language)
+        said, remark = signs_said(without_comparisons(plain) if now.language == "en" else plain)
         name = _repaired_name(without_asides(said, now.language), now)
         name = correct_sign(name, remark) or name
         if not name or len(name.split()) > MAX_WORDS:

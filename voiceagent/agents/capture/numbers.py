@@ -186,6 +186,15 @@ def _first_group(text: str, now: Circumstances) -> int:
     return len(next((group for group in groups if group), ""))
 
 
+def symbols_with_zeros(text: str, now: Circumstances) -> list[Symbol]:
+    """Return the symbols of a text with hundreds as figures: "E nine hundred" is "e" and "900"."""
+    found: list[Symbol] = []
+    for symbol in _symbols(text, now):
+        zeros = _zeros(symbol, now) if now.language != "en" or (found and found[-1].kind == "digits") else ""
+        found.append(Symbol("digits", zeros) if zeros else symbol)
+    return found
+
+
 def _symbols(text: str, now: Circumstances) -> list[Symbol]:
     """Return the symbols of a text in which a number after hundreds takes the place of their zeros ("four
     hundred twelve", "three hundred and five"), unless it is a group of its own ("eight hundred, twelve",
