@@ -22,7 +22,11 @@ from voiceagent.agents.capture.email_domains import (
     with_ending,
 )
 from voiceagent.agents.capture.letter_remarks import with_remarks
-from voiceagent.agents.capture.linking_words import without_lead_in, without_linking_words
+from voiceagent.agents.capture.linking_words import (
+    without_comparisons,
+    without_lead_in,
+    without_linking_words,
+)
 from voiceagent.agents.capture.misheard_emails import (
     MAX_WORDS,
     address_as_said,
@@ -201,6 +205,7 @@ def _without_talk(text: str, draft: str, now: Circumstances) -> str:
         domain_first = _PROVIDER_FIRST.match(text) or _DOMAIN_FIRST.match(text)
         text = domain_first.expand(r"\g<local> at \g<domain>") if domain_first else text
         text = with_remarks(text, "en") if _REMARK.search(text) else text
+        text = without_comparisons(text)
     text = text if draft.partition("@")[0] else without_lead_in(text, now.language)
     return without_linking_words(text, now.language)
 

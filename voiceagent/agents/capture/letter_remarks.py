@@ -139,6 +139,8 @@ def respelled(word: str, letters: str, count: str) -> str | None:
         )
     if letters == "e" and word.endswith("son"):
         return f"{word[:-2]}en"  # "Andersen"
+    if letters == "e" and word.endswith("cis"):
+        return f"{word[:-2]}es"  # "Frances"
     if letters in word:
         return word
     if letters == "h" and word[-1] not in "aeiou":

@@ -28,7 +28,7 @@ _LINKS = {
         rf"(?:(?:^|[\s,.;]+)(?:and|with|plus))?(?:^|[\s,.;]+)(?:the|a)\s+{_KIND}[\s,:]+{_NO_PART}",
         rf"(?:[\s,.;]+and\s+|[,.;]\s*)(?:numbers?|digits?)\s+(?={_NUMBER_WORD})",
         rf"(?:[\s,.;]+and\s+|[,.;]\s*)(?:an?|the)\s+(?={_SIGN}\b)",
-        r"[,.;]\s*(?:so\s+)?(?:that's|that is|that would be|which is|spelled|spelt|it's)[\s,:]+"
+        r"[,.;]\s*(?:so|(?:so\s+)?(?:that's|that s|that is|that would be|which is|spelled|spelt|it's))[\s,:]+"
         r"(?=[a-z](?:[\s,.-]+[a-z]\b|\s+as in\b))",
         rf"[\s,.;]+no\s+{_SIGN}(?=\s*(?:[,.;@]|at\b|$))",
     ),
@@ -63,7 +63,8 @@ _TALK = {
 }
 """Words that may stand before an address, by language."""
 _ENDS_TALK = {
-    "en": r"it's|it is|it'd be|that's|that is|is|would be|should be|will be|use|try|let me see|no problem",
+    "en": r"it's|it is|it'd be|that's|that is|is|would be|should be|will be|use|try|let me see|"
+    r"no problem|e-?mail'?s",
     "de": r"ist|lautet|wäre|glaube|und zwar|nehmen sie|also",
     "es": r"es|sería|creo que|use|pues|a ver|bueno",
 }
@@ -94,7 +95,7 @@ _LABEL_BEFORE = re.compile(
 )
 _COMPARED = re.compile(
     r"(?<=\w\w)(?<!should)(?<!would)(?<!i'd)[\s,]+(?:just\s+)?"
-    r"(?:like(?:\s+in)?\s+(?:the|an?|your)|as\s+in\s+(?:the|your))\s+[^,.;!?]+(?=[,.;!?]|$)",
+    r"(?:like(?:\s+in)?\s+(?:the|an?|your)|as\s+in\s+(?:the|your))\s+[^,.;!?@]+?(?=[,.;!?@]|\s+at\b|$)",
     re.I,
 )
 """A remark on a name that is a word, too: "Green, like the color"."""
@@ -118,5 +119,5 @@ def without_lead_in(text: str, language: str) -> str:
 
 
 def without_comparisons(text: str) -> str:
-    """Return an English name without what it is compared with: "Rose, like the flower, Baker"."""
+    """Return an English text without what a name in it is compared with: "Rose, like the flower, Baker"."""
     return _COMPARED.sub("", text)

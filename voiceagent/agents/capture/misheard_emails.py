@@ -31,7 +31,9 @@ _MISHEARD = (
     (re.compile(r"\bout look\b", re.I), "outlook"),
     (re.compile(r"(?<=\b[a-z][ -])dass(?=[ -][a-z]\b)", re.I), "dash"),
     (re.compile(r"^\W*([a-z])[., ]+\1[., ]+(?=\1\w{3,})", re.I), r"\1 as in "),  # "M. M. Michael"
-    (re.compile(r"\b(?:at (?:g|gee|e)[ -]?|edge ?)mail\b", re.I), "at gmail"),
+    (re.compile(r"\b(?:at (?:g|gee|e|h)[ -]?|(?:edge|etch) ?)mail\b", re.I), "at gmail"),
+    (re.compile(r"\bat s(?:c)?h(?:mail|male)\b", re.I), "at gmail"),
+    (re.compile(r"\bunderscored (?=\w)", re.I), "underscore "),
     (re.compile(r"\b(?:hot|heart|hard) ?mail\b", re.I), "hotmail"),
     (re.compile(r"(?<=\w\w\.[a-z])\. (?=(?!at\b|dot\b)[a-z]{2,})", re.I), " dot "),  # "steve.p. long"
     # "t dot baker" is written as an initial; letters that are spelled follow each other
@@ -56,6 +58,8 @@ _MIN_NAME = 5
 """Letters of such a name, at least: "belong" is no initial and a name."""
 _OH = re.compile(r"\boh(?=[\s,.]+[a-z]\b)", re.I)
 _AT = re.compile(r"\bat\b|@", re.I)
+_AT_AMONG_SPELLED = re.compile(rf"(?<=\b[a-z][\s,.-])at(?=(?:[\s,.]+{_DIGIT}\b)+(?:\W*$|[\s,.]+at\b))", re.I)
+_ITS_MAIL = re.compile(r"[\s,.]+it'?s mail(?=(?:\.| dot )com\W*$)", re.I)
 _PROVIDER_ALONE = re.compile(
     r"(?<=\w)(?:[\s,.]+(?:and|an|add|ad|act|that|it|a|had|hat))?[\s,.]+(?=("
     + "|".join(re.escape(one).replace(r"\.", r"(?:\.| dot )") for one in PROVIDERS)
@@ -113,8 +117,14 @@ def _parted_dot(joined: re.Match[str]) -> str:
 
 
 def _with_at_before_provider(text: str) -> str:
-    """Return a text without "at" with one before a large provider: "Bob 42 and outlook dot com"."""
-    return text if _AT.search(text) else _PROVIDER_ALONE.sub(r" at \1", text)
+    """Return a text without "at" with one before a large provider: "Bob 42 and outlook dot com", "it's mail
+    dot com". One between letters and digits alone is a letter: "E, L, L, at 2, 0".
+    """
+    text = _AT_AMONG_SPELLED.sub("a", text)
+    if _AT.search(text):
+        return text
+    gmail = _ITS_MAIL.sub(" at gmail", text)
+    return _PROVIDER_ALONE.sub(r" at \1", text) if gmail == text else gmail
 
 
 def with_o(text: str) -> str:

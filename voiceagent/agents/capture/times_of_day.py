@@ -27,6 +27,8 @@ _BESIDE_HOUR = re.compile(
     r"(?P<minutes>[\w-]+) minutes?) (?P<side>before|to|after|past) "
 )
 """A time by its distance from an hour: "half an hour before midnight", "ten minutes after three"."""
+_MISHEARD_EIGHT = re.compile(r"\bquarter[- ]t(?:ape|ight|ate)\b")
+"""Text that recognizers write for "quarter to eight"."""
 _MISHEARD_TEN = re.compile(r"\b(?:turn|tend|tin|tan|pen|hen)(?:s|ed)? to (?=\w)")
 """Text that recognizers write for "ten to"."""
 _SIDES = {"before": "to", "to": "to", "after": "past", "past": "past"}
@@ -192,7 +194,7 @@ def _tokens(text: str, language: str) -> list[str]:
     lower = re.sub(r"\b([ap])\.?\s?m\b\.?", r"\1m", text.lower()).replace("o'clock", "oclock")
     lower = _DASHED.sub(" to ", with_colons(lower, language))
     if language == "en":
-        lower = _MISHEARD_TEN.sub("ten to ", lower)
+        lower = _MISHEARD_TEN.sub("ten to ", _MISHEARD_EIGHT.sub("quarter to eight", lower))
         lower = _BESIDE_HOUR.sub(lambda found: f"{_minutes_named(found)} {_SIDES[found['side']]} ", lower)
     tokens = re.findall(r"\d{1,2}:\d\d|\d+(?=[ap]m)|\d+(?!st|nd|rd|th|\d)|[^\W\d_]+", lower)
     if language != "en":  # "am" is a preposition in German

@@ -33,6 +33,11 @@ NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
         ("first name john dot last name smith at gmail dot com.", "john.smith@gmail.com"),
         ("my first name dot my last name, so john dot smith, at gmail dot com.", "john.smith@gmail.com"),
         ("sara, without an H, two, at gmail dot com.", "sara2@gmail.com"),
+        ("Dylan dot Frost, like the weather at gmail dot com.", "dylan.frost@gmail.com"),
+        ("H, then right, that s w-r-i-g-h-t, it's mail dot com.", "hwright@gmail.com"),  # "at gmail"
+        ("Ella followed by 2004, etchmail.com.", "ella2004@gmail.com"),
+        ("Paula underscored Grant at Shmale Dot Com", "paula_grant@gmail.com"),
+        ("E-l-l at 2, 0 at gmail dot com", "ella20@gmail.com"),
     ],
 )
 def test_what_joins_the_parts_of_an_address_is_none_of_it(text: str, address: str) -> None:
@@ -43,7 +48,7 @@ def test_what_joins_the_parts_of_an_address_is_none_of_it(text: str, address: st
     "before",
     [
         "Om, ", "Erm, it's ", "Uhm. ", "I think it's ", "Let me see, ", "Sure, no problem. It's ", "Try ",
-        "My work email is ", "The best one is ", "That would be ",
+        "My work email is ", "My emails ", "The best one is ", "That would be ",
     ],
 )  # fmt: skip
 def test_what_is_said_before_an_address_is_none_of_it(before: str) -> None:
@@ -99,6 +104,7 @@ def test_a_spelled_name_corrects_one_with_a_hesitation_in_it() -> None:
     ("text", "name"),
     [
         ("Green, like the color.", "Green"),
+        ("Francis Cole, Francis with an E.", "Frances Cole"),
         ("Rose like the flower, Baker.", "Rose Baker"),
         ("Hill, like the thing you climb.", "Hill"),
         ("Kavanagh, with a K. K, A, V, A, N, A, G, H.", "Kavanagh"),
