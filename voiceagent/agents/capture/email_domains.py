@@ -36,6 +36,8 @@ _NOT_ENDING = re.compile(r"\W*not (com|net|org|co|edu|gov|info|biz|io|de|uk|me)\
 _MISHEARD_CO = re.compile(r"\.(?:code|cold|coat|core|coe|ko)\.(au|uk|nz|za|jp|kr|il)$")
 _JOINED_ENDING = re.compile(r"\.(com|co)(au|br|mx|ar|tr|cn|sg|hk|my|ph|uk|nz|za|jp|kr|il)$")
 """Endings of two labels (IANA's root zone database) that were written as one."""
+_RUN_ON = re.compile(r"\.(com|net|org)(?!pany$|munity$|puter$|pare$|work$|anic$)[a-z]{3,}$")
+"""An ending with what was said behind it: "oakline dot net, so I'll". A few longer ones exist: "company"."""
 CUT_OFF = {"mail.com": "gmail.com", "ol.com": "aol.com"}
 """Domains that are more often what is left of another: of "at gmail", recognizers write "at mail". Said as a
 correction, they stand.
@@ -57,7 +59,7 @@ def nearest_domain(domain: str) -> str:
     """Return a domain, drawn to that of a large provider near it, and with its ending if it has none or with
     the dot within it if that was not heard.
     """
-    domain = _MISHEARD_CO.sub(r".co.\1", _JOINED_ENDING.sub(r".\1.\2", domain))
+    domain = _MISHEARD_CO.sub(r".co.\1", _JOINED_ENDING.sub(r".\1.\2", _RUN_ON.sub(r".\1", domain)))
     name, _, ending = domain.partition(".")
     named = provider_named(name) if len(ending) < 2 else None  # "dot D" is what is left of "dot D E"
     named = named or _with_ending_alike(name, ending)

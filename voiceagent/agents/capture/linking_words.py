@@ -50,8 +50,9 @@ _LINK = {
     language: re.compile(rf"(?:{'|'.join(links)})(?=\w|@|[,.;]|\s|$)", re.I)
     for language, links in _LINKS.items()
 }
-_FILLER = r"(?:u+h*m+|u+h+|erm?|hm+|om(?=[,.])|ä+h*m*|eh+)"
-"""A hesitation, as recognizers write it: "Om, Gordon" for "um, Gordon"."""
+_OH = rf"oh(?=[,.]\s+(?!{_NUMBER_WORD}|(?:at|dot|dash)\b)[a-z]{{3}})"
+_FILLER = rf"(?:u+h*m+|u+h+|erm?|hm+|om(?=[,.])|{_OH}|ä+h*m*|eh+)"
+"""A hesitation, as recognizers write it: "Om, Gordon" for "um, Gordon". Before a figure "oh" is a zero."""
 _TALK = {
     "en": r"i|think|believe|guess|suppose|let|me|see|my|our|the|best|one|work|private|personal|main|business|"
     r"company|office|home|e-?mail|mail|address|account|sure|no|problem|so|okay|ok|well|yes|yeah|of|course|would|"

@@ -37,6 +37,9 @@ NOW = Circumstances("en", datetime(2026, 11, 28, 10, 0))
         ("H, then right, that s w-r-i-g-h-t, it's mail dot com.", "hwright@gmail.com"),  # "at gmail"
         ("Ella followed by 2004, etchmail.com.", "ella2004@gmail.com"),
         ("Paula underscored Grant at Shmale Dot Com", "paula_grant@gmail.com"),
+        ("Billing at oakline dot net, so a.k.a. I'll write any.", "billing@oakline.net"),
+        ("Office at the hill dot company", "office@thehill.company"),
+        ("oh, two, b at gmail dot com", "02b@gmail.com"),
         ("E-l-l at 2, 0 at gmail dot com", "ella20@gmail.com"),
     ],
 )
@@ -47,8 +50,8 @@ def test_what_joins_the_parts_of_an_address_is_none_of_it(text: str, address: st
 @pytest.mark.parametrize(
     "before",
     [
-        "Om, ", "Erm, it's ", "Uhm. ", "I think it's ", "Let me see, ", "Sure, no problem. It's ", "Try ",
-        "My work email is ", "My emails ", "The best one is ", "That would be ",
+        "Om, ", "Oh, ", "Erm, it's ", "Uhm. ", "I think it's ", "Let me see, ", "Sure, no problem. It's ",
+        "Try ", "My work email is ", "My emails ", "The best one is ", "That would be ",
     ],
 )  # fmt: skip
 def test_what_is_said_before_an_address_is_none_of_it(before: str) -> None:
