@@ -1,10 +1,9 @@
-"""Decides which response starts, and when: preemptive, requested, pending, or about tool results."""
+"""Decides which response starts, and when: requested, pending, about tool results, or preemptive."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from llmcore.engine import Generation
 from voiceagent.conversation import commands as do
@@ -14,13 +13,13 @@ from voiceagent.conversation.causes import BARGE_IN, cause_of
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.moment import asks_for_moment
-from voiceagent.conversation.history import PlannedWords
 from voiceagent.conversation.mcp_lists import McpLists
+from voiceagent.conversation.preemptive_responses import PreemptiveResponses
 from voiceagent.conversation.prompting.prompts import Prompts
-from voiceagent.conversation.prompting.request import has_own_prompt
 from voiceagent.conversation.reports import Reports
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Over, Response
+from voiceagent.conversation.response_starter import ResponseQueue, ResponseStarter
 from voiceagent.conversation.reviews import Reviews
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.silent_caller import SilentCaller
@@ -29,26 +28,6 @@ from voiceagent.conversation.turn.caller import Caller
 from voiceagent.conversation.turn.caller_turn import CallerTurn
 from voiceagent.conversation.turn_policy import CurrentPolicy
 from voiceagent.conversation.words import sentences_of, words_of
-
-
-@dataclass(slots=True)
-class ResponseQueue:
-    """Pending requests for the agent that have not started. Changed by `Answering`.
-
-    clip: audio that the client requested. client_request: a response that it requested. answer_due: the last
-    turn needs an answer. ended_turn: the turn that ended with the event being handled; only a response that
-    starts with the same event answers it. speech: requests of the agent's code in order, each with its fixed
-    text, "" for text from the model. hang_up_reason: the reason with which the agent's code hangs up after
-    them; None if it does not. about_results: the pending answer is about tool results.
-    """
-
-    clip: ev.ClipRequested | None = None
-    client_request: ev.ResponseRequested | None = None
-    answer_due: bool = False
-    ended_turn: CallerTurn | None = None
-    speech: deque[tuple[ev.ResponseRequested, str]] = field(default_factory=deque)
-    hang_up_reason: str | None = None
-    about_results: bool = False
 
 
 class Answering:
@@ -74,11 +53,12 @@ class Answering:
         self._reviews = reviews
         self._new_id = new_id
         self._queue = ResponseQueue()
-        self._turn_attempts = ("", 0)  # turn id, and number of preemptive responses started for it
-        self._results_attempts = 0  # preemptive responses started for the results that are due
-        self._preemptive_allowed = True
         self._silence = SilentCaller(policy)
         self._reports = Reports()
+        self._starter = ResponseStarter(responses, prompts, tools, lists, self._queue, new_id)
+        self._preemptive = PreemptiveResponses(
+            policy, caller, responses, prompts, tools, self._reports, self._queue, self._starter
+        )
 
     @property
     def has_pending(self) -> bool:
@@ -89,17 +69,17 @@ class Answering:
             or queue.client_request is not None
             or bool(queue.speech)
             or self._reports.pending
-            or self._tools.has_update
+            or self._tools.speech.has_update
         )
 
     def allow_preemptive(self, allowed: bool) -> None:
         """Set whether the LLM has capacity for responses that may be dropped."""
-        self._preemptive_allowed = allowed
+        self._preemptive.allowed = allowed
 
     # ---- what is wanted
 
     def greet(self, greeting: str, settings: CallSettings) -> list[Command]:
-        return self._start(ev.ResponseRequested(), settings, say=greeting)
+        return self._starter.start(ev.ResponseRequested(), settings, say=greeting)
 
     def prompt_silent_caller(self, at_s: float, settings: CallSettings) -> list[Command]:
         """Prompt a caller who has been silent up to `at_s`, and say goodbye after the last prompt. A caller
@@ -108,7 +88,7 @@ class Answering:
         if self._silence.pop_moment():
             return []
         idle = self._caller.on_idle(at_s)
-        return [idle, *self._start(ev.ResponseRequested(), settings, say=self._silence.next_phrase())]
+        return [idle, *self._starter.start(ev.ResponseRequested(), settings, say=self._silence.next_phrase())]
 
     def on_caller_input(self) -> list[Command]:
         """Record that the caller typed something or pressed a key."""
@@ -128,7 +108,7 @@ class Answering:
         if waits or self._lists.is_awaited(event.mcp_servers):
             self._queue.client_request = event
             return commands
-        return commands + self._start(self._pop_guidance(event), settings, answers=True)
+        return commands + self._starter.start(self._pop_guidance(event), settings, answers=True)
 
     def play_clip(self, clip: ev.ClipRequested) -> list[Command]:
         """Cut the response in progress. The clip starts once that has stopped."""
@@ -139,7 +119,7 @@ class Answering:
     def stop(self) -> list[Command]:
         """Stop making responses, as a client requests: clear pending requests, cancel the one in progress."""
         dropped = self._drop_clip() + self._reviews.drop()
-        self._queue = ResponseQueue()
+        self._queue.clear()
         self._reports.drop()
         return dropped + self._responses.cancel_preemptive() + self._responses.stop("client")
 
@@ -186,7 +166,7 @@ class Answering:
             return []
         if self._queue.client_request is not None and self._policy.now.joins_results:
             return []  # its response waited for this tool, and starts now
-        return self._start(ev.ResponseRequested(in_conversation=False), settings, say=filler)
+        return self._starter.start(ev.ResponseRequested(in_conversation=False), settings, say=filler)
 
     def on_turn_over(self, turn: CallerTurn, kept: bool, settings: CallSettings) -> list[Command]:
         """Record a turn that is over, with a final transcript. kept: it is in the history."""
@@ -233,37 +213,21 @@ class Answering:
     # ---- what is begun
 
     def start_preemptive(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Start a preemptive response to a turn that may be over, if nothing prevents it. Keep one started
-        from the same words, and drop any other. From an interim transcript, start it only if an attempt is
-        left for the final one. After a voice without words, an answer that it has cut is made again.
-        """
-        words = turn.whole_words
-        room = self._responses.active is None and self._preemptive_allowed and not self._caller.awaiting
-        again = turn.settled and self._queue.answer_due and self._policy.now.preempt_without_words
-        wanted = turn.announced and turn.respond and (words_of(turn.text) or again)
-        if not room or not wanted or self._responses.is_started_for(turn.item_id, words):
-            return []
-        dropped = self._responses.cancel_preemptive()
-        attempts = self._turn_attempts[1] if self._turn_attempts[0] == turn.item_id else 0
-        spared = 0 if turn.settled else 1
-        if attempts + spared >= self._policy.now.preemptive_attempts:
-            return dropped
-        self._turn_attempts = (turn.item_id, attempts + 1)
-        answer = self._reports.add_to(ev.ResponseRequested())
-        return dropped + self._start(answer, settings, turn, preemptive=True)
+        """Start a preemptive response to a turn that may be over, if nothing prevents it."""
+        return self._preemptive.start_for_turn(turn, settings)
 
     def start_next(self, settings: CallSettings) -> list[Command]:
         """Begin or release the response that is wanted, if nothing stands in its way."""
         turn, self._queue.ended_turn = self._queue.ended_turn, None
         if self._responses.active is not None:
-            return self._start_preemptive_results(settings)
+            return self._preemptive.start_for_results(settings)
         if self._queue.clip is not None:
             clip, self._queue.clip = self._queue.clip, None
             return self._responses.cancel_preemptive() + self._responses.play_clip(clip)
         if self._caller.silent and (reviewed := self._speak_review(settings)):
             return reviewed
         # not after the check for silence: a caller who keeps talking would keep the call open
-        speech_due = self._queue.speech or self._reports.pending or self._tools.guidance_due
+        speech_due = self._queue.speech or self._reports.pending or self._tools.speech.guidance_due
         if self._queue.hang_up_reason is not None and not speech_due:
             reason, self._queue.hang_up_reason = self._queue.hang_up_reason, None
             return [do.HangUp(reason)]
@@ -286,7 +250,9 @@ class Answering:
             return self._speak_report(words, settings)
         if self._reports.pending and not (self._queue.answer_due or requested):
             dropped = self._responses.cancel_preemptive()
-            return dropped + self._on_report_started(self._start(self._reports.own_request(), settings))
+            return dropped + self._on_report_started(
+                self._starter.start(self._reports.own_request(), settings)
+            )
         return self._start_answer(requested, turn, settings)
 
     def _waits_for_tool(self, requested: ev.ResponseRequested) -> bool:
@@ -300,7 +266,7 @@ class Answering:
         """Return the client's request, with the instruction of ended tools, whose results it reports."""
         if not _reports_results(requested) or not self._policy.now.joins_results:
             return requested
-        guidance, self._tools.guidance = self._tools.guidance, ""
+        guidance = self._tools.speech.pop_guidance()
         return replace(requested, guidance=guidance) if guidance else requested
 
     def _speak_review(self, settings: CallSettings) -> list[Command]:
@@ -311,7 +277,7 @@ class Answering:
     def _speak(self, wanted: ev.ResponseRequested, say: str, settings: CallSettings) -> list[Command]:
         """Start speech that does not answer the turn, though `_start` marks the turn as answered."""
         answer_due = self._queue.answer_due
-        commands = self._responses.cancel_preemptive() + self._start(wanted, settings, say=say)
+        commands = self._responses.cancel_preemptive() + self._starter.start(wanted, settings, say=say)
         self._queue.answer_due = answer_due
         return commands
 
@@ -328,21 +294,21 @@ class Answering:
         if requested is not None:
             requested, self._queue.client_request = self._pop_guidance(requested), None
         results, self._queue.about_results = self._queue.about_results, False
-        wanted = requested or self._reports.add_to(self._own_request(results, settings))
+        wanted = requested or self._reports.add_to(self._starter.own_request(results, settings))
         if requested is None and self._queue.answer_due:
-            self._tools.guidance = ""
-        if requested is None and self._queue.answer_due and self._preemptive_fits(turn, wanted, settings):
+            self._tools.speech.guidance = ""
+        if requested is None and self._queue.answer_due and self._preemptive.fits(turn, wanted, settings):
             self._queue.answer_due = False
-            self._results_attempts = 0
+            self._starter.results_attempts = 0
             left = self._tools.detach()  # before the release, which may start tools of its own
             released = self._responses.release(settings, turn.acts_after_s if turn else 0.0)
             return left + self._on_report_started(released)
         cancelled = self._responses.cancel_preemptive()
         if requested is None and not self._queue.answer_due:
             # last of all: the news of a tool must not delay an answer
-            update = self._tools.pop_update()
-            return cancelled + (self._start(wanted, settings, say=update) if update else [])
-        started = self._start(wanted, settings, turn, answers=True)
+            update = self._tools.speech.pop_update()
+            return cancelled + (self._starter.start(wanted, settings, say=update) if update else [])
+        started = self._starter.start(wanted, settings, turn, answers=True)
         if requested is None:
             started = self._on_report_started(started)
         return cancelled + started + (self._responses.hold_calls(turn.acts_after_s) if turn else [])
@@ -352,99 +318,6 @@ class Answering:
         if self._responses.active is not None:
             self._reports.on_started(self._responses.active.response_id)
         return started
-
-    def _own_request(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:
-        """Return the request for a response that no client and no agent's code requested: an answer to the
-        caller, or, with `results`, about tool results. It follows the instruction of tools that have ended.
-        """
-        # the forced call was made: forcing it again would loop
-        forced = results and settings.tool_choice not in ("auto", "none")
-        return ev.ResponseRequested(tool_choice="auto" if forced else None, guidance=self._tools.guidance)
-
-    def _preemptive_fits(
-        self, turn: CallerTurn | None, wanted: ev.ResponseRequested, settings: CallSettings
-    ) -> bool:
-        """Return True if the preemptive response matches the wanted one."""
-        held = self._responses.preemptive
-        if held is None:
-            return False
-        # it is about tool results, and what it assumed about the history came true
-        if held.start.turn_id is None:
-            wanted = self._within_rounds(wanted)
-            return turn is None and held.start.request == self._prompts.for_response(wanted, settings)
-        # compare words only: a comma of the final transcript must not restart the response
-        return turn is not None and held.answers_turn(turn.item_id, turn.whole_words)
-
-    def _within_rounds(self, wanted: ev.ResponseRequested) -> ev.ResponseRequested:
-        """Return the request, without tools if the answer has used all its rounds of tool calls."""
-        return replace(wanted, tool_choice="none") if self._tools.rounds_are_spent() else wanted
-
-    def _start_preemptive_results(self, settings: CallSettings) -> list[Command]:
-        """Start a preemptive response about tool results while the agent still speaks. It assumes that the
-        current response will be played to its end. Drop it if something else must come first.
-        """
-        held, planned = self._responses.preemptive, self._responses.planned_words
-        queue = self._queue
-        wanted = (
-            self._tools.reply_due
-            and self._caller.silent
-            and not (queue.speech or self._reports.pending or queue.client_request)
-            and queue.hang_up_reason is None
-        )
-        if held is not None:
-            return [] if wanted and planned is not None else self._responses.cancel_preemptive()
-        attempts = self._policy.now.preemptive_attempts if self._preemptive_allowed else 0
-        if not wanted or planned is None or self._results_attempts >= attempts:
-            return []
-        if self._policy.now.tools_as_logged or not planned.message.spoken:
-            return []
-        self._results_attempts += 1
-        response = self._own_request(True, settings)
-        return self._start(response, settings, preemptive=True, planned=planned)
-
-    def _start(
-        self,
-        wanted: ev.ResponseRequested,
-        settings: CallSettings,
-        turn: CallerTurn | None = None,
-        preemptive: bool = False,
-        say: str = "",
-        planned: PlannedWords | None = None,
-        answers: bool = False,
-    ) -> list[Command]:
-        """Start a response. say: fixed text, spoken without the LLM. planned: text that counts as played.
-        answers: it answers the caller, and its guidance is a report's.
-        """
-        left: list[Command] = []
-        if wanted.in_conversation:
-            wanted = self._within_rounds(wanted)
-        if wanted.in_conversation and not preemptive:
-            self._queue.answer_due = False
-            self._results_attempts = 0
-            # not for a preemptive one: if it is dropped, the tools are still awaited
-            # requested by the agent's code: the caller has not started another turn
-            if say or (wanted.guidance and not answers):
-                self._tools.overtake(by_model=not say)
-            else:
-                left = self._tools.detach()
-        self._prompts.cancel_summary()
-        response_id = self._new_id("resp")
-        if wanted.mcp_servers:
-            wanted = replace(wanted, mcp_tools=self._lists.tools(wanted.mcp_servers, wanted.tools or ()))
-        request = self._prompts.for_response(wanted, settings, turn if preemptive else None, planned)
-        start = do.StartResponse(
-            response_id,
-            request,
-            wanted.modality or settings.output_modality,
-            turn.item_id if turn else None,
-            preemptive,
-            say,
-            has_own_prompt(wanted),
-            self._prompts.replacements,
-            self._prompts.edits,
-            voice=wanted.voice,
-        )
-        return left + self._responses.start(start, wanted, turn.whole_words if turn else ())
 
 
 def _reports_results(requested: ev.ResponseRequested) -> bool:

@@ -269,9 +269,9 @@ class Conversation:
                 tool = self._tools.running_tool(call_id)
                 return self._answering.speak_filler(tool.filler, self.settings) if tool is not None else []
             case ev.UpdateRequested(call_id, text):
-                self._tools.queue_update(call_id, text)
+                self._tools.speech.queue_update(call_id, text)
             case ev.GuidanceRequested(call_id, guidance):
-                if not self._tools.hold_guidance(call_id, guidance):
+                if not self._tools.speech.hold_guidance(call_id, guidance):
                     return self._answering.queue_speech(ev.ReplyRequested(guidance))
             case ev.McpListed():
                 return self._on_mcp_listed(event)
@@ -304,7 +304,7 @@ class Conversation:
 
     def _speak_before_hand_over(self, agent: str) -> list[Command]:
         """Let the agent speak that hands over to another, if a running tool of it holds an instruction."""
-        guidance = self._tools.pop_held_guidance() if agent != self.settings.agent else ""
+        guidance = self._tools.speech.pop_held_guidance() if agent != self.settings.agent else ""
         if not guidance:
             return []
         queued = self._answering.queue_speech(ev.ReplyRequested(guidance))

@@ -1,23 +1,14 @@
 """Tool calls that the server runs: each from the model's call until its result is in the history.
 
-Asked ──▶ Running, Detached, or refused          Asked: the client must approve a tool of an MCP server
-Waiting ──▶ Running ──▶ done, failed             Running: the conversation waits for it
-   │           ├──▶ Overtaken ──▶ done, failed   awaited, but the agent's code spoke meanwhile: late result
-   │           ├──▶ Detached ──▶ done, failed    the conversation continued: late result
-   │           └──▶ Cancelling ──▶ cancelled     being cancelled; done if it ended first
-   │                                             (by the model: from Running, Overtaken or Detached)
-   └▶ cancelled, withdrawn                       the response was cut before it was to run
-
-A call runs once, and its result enters the history once. A late result is appended to the history, because
-prompts made meanwhile said that it was pending.
+See `unfinished_call` for its phases. A call runs once, and its result enters the history once. A late result
+is appended to the history, because prompts made meanwhile said that it was pending.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import Enum, auto
+from dataclasses import replace
 
 from llmcore.engine import Tool, ToolCall
 from voiceagent.conversation import commands as do
@@ -40,49 +31,12 @@ from voiceagent.conversation.mcp import (
 from voiceagent.conversation.settings import AgentTool, CallSettings
 from voiceagent.conversation.shared_response import SharedResponse
 from voiceagent.conversation.tool_records import CallRecord, ToolRecords
+from voiceagent.conversation.tool_speech import ToolSpeech
 from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.unfinished_call import AWAITED, WORKING, Phase, UnfinishedCall
 
 LOGGED_MAX_ROUNDS = 8
 """Maximum rounds in builds without `max_tool_rounds`; they refused all further calls."""
-
-
-class Phase(Enum):
-    """Phases of a call that has not ended, as drawn above."""
-
-    ASKED = auto()
-    WAITING = auto()
-    RUNNING = auto()
-    OVERTAKEN = auto()
-    DETACHED = auto()
-    CANCELLING = auto()
-
-
-_AWAITED = (Phase.WAITING, Phase.RUNNING, Phase.OVERTAKEN)
-_WORKING = (Phase.RUNNING, Phase.OVERTAKEN, Phase.DETACHED)
-"""Phases in which the tool runs, and its result is wanted."""
-
-
-@dataclass(slots=True)
-class _Call:
-    """A call that has not ended. shown_pending: a prompt showed it as pending. update: text that it wants
-    spoken, "" for none. guidance: instruction for the response about its result, "" for none. slow: it has
-    run so long that no response waits for it. cancels: id of the call that it cancels, if it is of the tool
-    that does.
-    """
-
-    tool: AgentTool
-    record: CallRecord
-    phase: Phase
-    shown_pending: bool = False
-    update: str = ""
-    guidance: str = ""
-    slow: bool = False
-    cancels: str = ""
-
-    @property
-    def call(self) -> ToolCall:
-        """The model's call."""
-        return self.record.call
 
 
 class ToolCalls:
@@ -98,18 +52,17 @@ class ToolCalls:
         self._shared = SharedResponse()
         self._records = ToolRecords(history, new_id)
         self._new_id = new_id
-        self._calls: dict[str, _Call] = {}
+        self._calls: dict[str, UnfinishedCall] = {}
+        self.speech = ToolSpeech(self._calls)
         self._round_id = ""
         self._rounds = 0
         self._reply_due = False
-        self.guidance = ""
-        """Instruction of ended tools for the response about their results, "" for none."""
         self._refused: list[tuple[CallRecord, str]] = []
 
     @property
     def awaited(self) -> bool:
         """True if the conversation waits for a call."""
-        return any(call.phase in _AWAITED for call in self._calls.values())
+        return any(call.phase in AWAITED for call in self._calls.values())
 
     @property
     def reply_due(self) -> bool:
@@ -137,61 +90,12 @@ class ToolCalls:
         call = self._calls.get(call_id)
         return call.tool if call is not None and call.phase is Phase.RUNNING else None
 
-    @property
-    def has_update(self) -> bool:
-        """True if a running tool has an update that was not spoken."""
-        return any(call.update for call in self._calls.values())
-
-    def queue_update(self, call_id: str, text: str) -> None:
-        """Queue text that a running tool wants spoken, in place of its earlier one. Ignore a call that has
-        ended, or is being cancelled.
-        """
-        call = self._calls.get(call_id)
-        if call is not None and call.phase in _WORKING:
-            call.update = text
-
-    def pop_update(self) -> str:
-        """Return the update of the tool that was called first, "" for none."""
-        for call in self._calls.values():
-            if call.update:
-                text, call.update = call.update, ""
-                return text
-        return ""
-
-    def hold_guidance(self, call_id: str, guidance: str) -> bool:
-        """Hold an instruction of a running tool for the response about its result. Return False if none is to
-        wait for the tool.
-        """
-        call = self._calls.get(call_id)
-        if call is None or call.slow or call.phase not in _WORKING:
-            return False
-        call.guidance = f"{call.guidance}\n{guidance}".lstrip()
-        return True
-
-    @property
-    def guidance_due(self) -> bool:
-        """True if an instruction of a running or ended tool waits for its response."""
-        return bool(self.guidance) or any(call.guidance for call in self._calls.values())
-
-    def pop_held_guidance(self) -> str:
-        """Return the instructions that wait for the end of running tools and reset them, "" for none."""
-        held = [call for call in self._calls.values() if call.guidance]
-        guidance = "\n".join(call.guidance for call in held)
-        for call in held:
-            call.guidance = ""
-        return guidance
-
     def on_slow(self, call_id: str) -> str:
         """Record that a tool of the agent or the client takes long. Return the instruction that waited for
         its end, "" for none.
         """
         self._shared.give_up(call_id)
-        call = self._calls.get(call_id)
-        if call is None:
-            return ""
-        call.slow = True
-        guidance, call.guidance = call.guidance, ""
-        return guidance
+        return self.speech.on_slow(call_id)
 
     def start(
         self, response_id: str, wanted: ToolCall, settings: CallSettings, mcp: McpTool | None = None
@@ -214,14 +118,14 @@ class ToolCalls:
             return self._refuse(response_id, wanted, refusal, mcp)
         if mcp is not None and mcp.ask:
             record, notices = self._records.add_approval_request(response_id, wanted, mcp)
-            self._calls[wanted.call_id] = _Call(tool, record, Phase.ASKED)
+            self._calls[wanted.call_id] = UnfinishedCall(tool, record, Phase.ASKED)
             return [*notices]
         record, notices = self._records.add_call(response_id, wanted, mcp)
         phase = Phase.WAITING if tool.when_played else Phase.RUNNING
-        self._calls[wanted.call_id] = _Call(tool, record, phase)
+        self._calls[wanted.call_id] = UnfinishedCall(tool, record, phase)
         if tool.cancellable and phase is Phase.RUNNING:
             self._history.cancellable.add(wanted.call_id)
-        return [*notices] if tool.when_played else [*notices, _run(self._calls[wanted.call_id])]
+        return [*notices] if tool.when_played else [*notices, self._calls[wanted.call_id].run()]
 
     def add_client_call(self, response_id: str, call_id: str) -> None:
         """Record a call of the client's tool."""
@@ -285,7 +189,7 @@ class ToolCalls:
             refusal = "not done: it was not approved" + (f": {answer.reason}" if answer.reason else "")
             return [*notices, *self._records.add_output(record, refusal, gone_on, _execution_error(refusal))]
         asked.record, asked.phase = record, Phase.DETACHED if gone_on else Phase.RUNNING
-        return [*notices, _run(asked)]
+        return [*notices, asked.run()]
 
     def begin_answer(self) -> None:
         """Reset the count of rounds, after a turn of the caller or an answer."""
@@ -313,7 +217,7 @@ class ToolCalls:
                 commands += self._records.add_output(call.record, output, late=False)
             elif call.phase is Phase.WAITING:
                 call.phase = Phase.RUNNING
-                commands.append(_run(call))
+                commands.append(call.run())
             elif cut:
                 commands += self._cancel(call)
         return commands
@@ -326,7 +230,7 @@ class ToolCalls:
             if call.phase is Phase.RUNNING:
                 call.phase = Phase.OVERTAKEN
             call.shown_pending = call.shown_pending or by_model
-        self._reply_due = self._reply_due and (not by_model or bool(self.guidance))
+        self._reply_due = self._reply_due and (not by_model or bool(self.speech.guidance))
 
     def detach(self) -> list[Command]:
         """Detach the running calls as another response starts: it reports the results so far, later ones come
@@ -338,7 +242,7 @@ class ToolCalls:
             commands += self._cancel(call)
             if call.phase in (Phase.RUNNING, Phase.OVERTAKEN):
                 call.phase = Phase.DETACHED
-        self._reply_due = bool(self.guidance)
+        self._reply_due = bool(self.speech.guidance)
         return commands
 
     def on_finished(self, event: ev.ToolFinished) -> list[Command]:
@@ -351,7 +255,7 @@ class ToolCalls:
         mcp = call.record.mcp is not None
         if event.outcome != "cancelled" and not mcp:  # the client requests responses about MCP results
             self._reply_due = self._reply_due or event.reply or bool(call.guidance)
-            self.guidance = f"{self.guidance}\n{call.guidance}".strip()
+            self.speech.on_ended(call)
         # an unreported one, such as a hand-over, stays at its call
         unreported = call.phase is Phase.OVERTAKEN and not (
             event.reply or call.guidance or call.shown_pending
@@ -376,7 +280,7 @@ class ToolCalls:
     def _cancellable(self) -> list[ToolCall]:
         """Return the running calls that the model may cancel."""
         calls = self._calls.values()
-        return [call.call for call in calls if call.tool.model_may_cancel and call.phase in _WORKING]
+        return [call.call for call in calls if call.tool.model_may_cancel and call.phase in WORKING]
 
     def _start_cancelling(self, response_id: str, wanted: ToolCall) -> list[Command]:
         """Cancel a running call on the model's wish. The result follows once that call has ended."""
@@ -388,7 +292,7 @@ class ToolCalls:
             return self._refuse(response_id, wanted, refusal)
         record, notices = self._records.add_call(response_id, wanted)
         tool = AgentTool(Tool(wanted.name, ""))
-        self._calls[wanted.call_id] = _Call(tool, record, Phase.RUNNING, cancels=targets[label])
+        self._calls[wanted.call_id] = UnfinishedCall(tool, record, Phase.RUNNING, cancels=targets[label])
         return [*notices, *self._stop(self._calls[targets[label]], by_model=True)]
 
     def _is_being_cancelled(self, call_id: str) -> bool:
@@ -404,12 +308,12 @@ class ToolCalls:
             for command in self.on_finished(ev.ToolFinished(call.call.call_id, "done", result))
         ]
 
-    def _cancel(self, call: _Call) -> list[Command]:
+    def _cancel(self, call: UnfinishedCall) -> list[Command]:
         if not call.tool.cancellable or call.phase not in (Phase.RUNNING, Phase.OVERTAKEN):
             return []
         return self._stop(call)
 
-    def _stop(self, call: _Call, by_model: bool = False) -> list[Command]:
+    def _stop(self, call: UnfinishedCall, by_model: bool = False) -> list[Command]:
         """Cancel the tool; `ToolFinished` follows."""
         call.phase, call.update = Phase.CANCELLING, ""
         self._history.given_up.add(call.call.call_id)
@@ -427,7 +331,7 @@ class ToolCalls:
                 return "not done again: this very call is running already, and its result will come"
         return None
 
-    def _awaiting_approval(self, request_id: str) -> _Call | None:
+    def _awaiting_approval(self, request_id: str) -> UnfinishedCall | None:
         asked = (call for call in self._calls.values() if call.phase is Phase.ASKED)
         return next((call for call in asked if call.record.item_id == request_id), None)
 
@@ -438,12 +342,6 @@ class ToolCalls:
         self._refused.append((record, refusal))
         self._reply_due = self._reply_due or mcp is None
         return [*notices]
-
-
-def _run(call: _Call) -> do.RunTool:
-    if call.record.mcp is None:
-        return do.RunTool(replace(call.call, name=call.tool.own_name or call.call.name))
-    return do.RunTool(call.call, call.record.mcp.server, call.record.mcp.name)
 
 
 def _execution_error(message: str) -> McpError:
