@@ -15,6 +15,14 @@ _RUN = re.compile(r"\d+|[^\W\d_]+|[^\w]+|_+")
 _LETTERS_AND_FIGURES = re.compile(
     r"[A-Z]{1,4}\d{3,}|(?=[A-Z\d]{5,}$)(?:[A-Z]+\d+[A-Z]+\d*|\d+[A-Z]+\d+[A-Z]*)+"
 )
+_SEAT = re.compile(r"(\d{1,3})([A-Z])")
+"""A seat, a gate or a room, which after its label is no amount: "seat 31L" has no liters."""
+_SEATS_BEFORE = re.compile(
+    r"\b(?:seats?|gates?|platforms?|sitz(?:e|platz|plätze)?|gleis|asientos?|sièges?|posto|posti|stoel|assento)"
+    r"(?:\W?[ ](?:is|are|ist|sind|es|son|est|sont))?[ ](?:\d{1,3}[A-Z],?[ ](?:(?:and|und|y|et)[ ])?)*$",
+    re.IGNORECASE,
+)
+"""Labels of seats and the like, also of several, and seats named before."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _VOWELS = frozenset("aeiouyäöüáéíóúàèìòùâêîôû")
 _CONSONANTS = re.compile(r"[^aeiouyäöüáéíóúàèìòùâêîôû]{4,}|q(?!u)")
@@ -61,11 +69,15 @@ def _read_code(match: re.Match[str], language: Language) -> str | None:
     before, labels = text_before(match), language.labels
     if letters and _LETTERS_AND_FIGURES.fullmatch(code):
         return spell(code, language)
-    if digits < 2 and letters < 4:
+    place = _SEAT.fullmatch(code)
+    if digits < 2 and letters < 4 and not place:
         return None
     if not letters and digits > MAX_NUMBER:
         return spell(code, language)
     kind = label_of(before, text_after(match, 70), language)
+    if place:
+        is_seat = kind == "place" or _SEATS_BEFORE.search(before)
+        return f"{number_words(place[1], language)} {place[2]}" if is_seat else None
     if kind == "distant" and _YEAR.fullmatch(code):
         return None
     if kind == "place":
