@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import date, timedelta
 
+from voiceagent.agents.capture.named_days import named_day
 from voiceagent.agents.capture.relative_dates import (
     next_weekday,
     ordinals,
@@ -51,6 +52,8 @@ def _date_in(text: str, now: Circumstances, past: bool) -> date | None:
     tokens = _TOKEN.findall(re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", lower))
     today = now.now.date()
     month = _month(tokens, now.language)
+    if not past and (day := _by_another(text, now)) is not None:
+        return day
     if past and (before := past_day(text, today, now.language)):
         return before
     if month is None and not past and (day := relative_day(text, today, now.language)):
@@ -67,6 +70,12 @@ def _date_in(text: str, now: Circumstances, past: bool) -> date | None:
     if month is not None:
         return _in_month(tokens, *month, None if past else today, now.language)
     return None if past else _weekday(tokens, today, now.language)
+
+
+def _by_another(text: str, now: Circumstances) -> date | None:
+    """Return the day of "two days before Christmas", "the first Monday in March"."""
+    months = _MONTHS.get(now.language, _MONTHS["en"])
+    return named_day(text, now.now.date(), now.language, months, lambda other: find_date(other, now))
 
 
 def _is_morning(tokens: Sequence[str], at: int) -> bool:

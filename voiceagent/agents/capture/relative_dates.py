@@ -80,7 +80,7 @@ _WORDS = {
         {
             "christmas eve": (24, 12), "boxing day": (26, 12), "christmas": (25, 12),
             "new year's eve": (31, 12), "new years eve": (31, 12), "new year's": (1, 1), "new years": (1, 1),
-            "valentine's": (14, 2), "valentines": (14, 2), "halloween": (31, 10),
+            "independence day": (4, 7), "valentine's": (14, 2), "valentines": (14, 2), "halloween": (31, 10),
         },
         (
             r"(?P<ordinal>#\d+) (?:day )?of (?:the )?(?P<next>next|this|the following) month\b",

@@ -31,6 +31,12 @@ _MISHEARD_EIGHT = re.compile(r"\bquarter[- ]t(?:ape|ight|ate)\b")
 """Text that recognizers write for "quarter to eight"."""
 _MISHEARD_TEN = re.compile(r"\b(?:turn|tend|tin|tan|pen|hen)(?:s|ed)? to (?=\w)")
 """Text that recognizers write for "ten to"."""
+_ROUND_MINUTES = r"\b(five|ten|twenty|twenty[- ]five|quarter|half|\d{1,2})"
+_BESIDE_NOON = re.compile(rf"{_ROUND_MINUTES} (before|after) (?=noon\b|midnight\b)")
+_OF_HOUR = re.compile(
+    r"\b(five|ten|twenty|twenty[- ]five) of (?=(?:noon|midnight|[a-z]+|\d{1,2})(?:[.,?!]|$))"
+)
+"""Minutes before an hour, as Americans say it: "ten of eight"."""
 _SIDES = {"before": "to", "to": "to", "after": "past", "past": "past"}
 _HOURS_FROM = re.compile(
     r"(?<!half )(?<!half of )(?<!quarter )(?<!quarter of )\b"
@@ -195,6 +201,9 @@ def _tokens(text: str, language: str) -> list[str]:
     lower = _DASHED.sub(" to ", with_colons(lower, language))
     if language == "en":
         lower = _MISHEARD_TEN.sub("ten to ", _MISHEARD_EIGHT.sub("quarter to eight", lower))
+        lower = _OF_HOUR.sub(
+            r"\1 to ", _BESIDE_NOON.sub(lambda found: f"{found[1]} {_SIDES[found[2]]} ", lower)
+        )
         lower = _BESIDE_HOUR.sub(lambda found: f"{_minutes_named(found)} {_SIDES[found['side']]} ", lower)
     tokens = re.findall(r"\d{1,2}:\d\d|\d+(?=[ap]m)|\d+(?!st|nd|rd|th|\d)|[^\W\d_]+", lower)
     if language != "en":  # "am" is a preposition in German
@@ -281,6 +290,7 @@ def _time_at(tokens: Sequence[str], at: int, language: str) -> time | None:
         named
         or closing in ("am", "pm", "hours", "uhr")
         or _is_part_of_day(tokens, at + used)
+        or _is_part_of_day(tokens, end)  # "one thirty five in the afternoon"
         or sum(token not in _AROUND_HOUR for token in tokens) <= used + more
     ):
         return None
