@@ -19,7 +19,8 @@ from typing import Literal, TypeVar
 import ctranslate2  # type: ignore[import-untyped]  # ships no types
 from tokenizers import Tokenizer
 
-from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, SetupError, Usage
+from llmcore.engine import BusyError, Delta, LlmError, Request, SetupError, Usage
+from llmcore.engine_load import EngineLoad
 from llmcore.engines.ct2_model import PrefixKeepingModel
 from llmcore.engines.ct2_reply import Ct2Reply, Reader
 from llmcore.engines.token_reply import check_at_least, decoding

@@ -18,7 +18,8 @@ from typing import Any
 import httpx2
 from tokenizers import Tokenizer
 
-from llmcore.engine import READING, BusyError, Delta, EngineLoad, Request, RequestError, ServerError, Usage
+from llmcore.engine import READING, BusyError, Delta, Request, RequestError, ServerError, Usage
+from llmcore.engine_load import EngineLoad
 from llmcore.engines.llamacpp_process import LlamaCppProcess, ServerSettings
 from llmcore.engines.token_reply import ReplyText, check_at_least, decoding
 from llmcore.gguf.file import GgufFile

@@ -14,7 +14,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import httpx2
 
-from llmcore.engine import Delta, EngineLoad, LlmError, Request, SetupError, Usage
+from llmcore.engine import Delta, LlmError, Request, SetupError, Usage
+from llmcore.engine_load import EngineLoad
 from llmcore.engines.held_back_reply import HELD_BACK, HeldBackReply, cancel
 from llmcore.engines.remote_failures import AttemptFailed, BrokenStream
 from llmcore.policies.circuit_breaker import Backoff

@@ -17,17 +17,8 @@ from uuid import uuid4
 
 from prometheus_client import CollectorRegistry
 
-from llmcore.engine import (
-    FREE_DRAFT,
-    Delta,
-    DraftUse,
-    EngineLoad,
-    Eviction,
-    Request,
-    ServerError,
-    Steps,
-    Usage,
-)
+from llmcore.engine import FREE_DRAFT, Delta, DraftUse, Request, ServerError, Usage
+from llmcore.engine_load import EngineLoad, Eviction, Steps
 from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_process import RunningVllm, VllmProcess
 from llmcore.engines.vllm_settings import VllmSettings

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from llmcore.engine import EngineLoad
+from llmcore.engine_load import EngineLoad
 from llmcore.policies.circuit_breaker import Backoff
 
 MIN_REPLIES = 16

@@ -12,15 +12,14 @@ from llmcore.engine import (
     READING,
     BusyError,
     Delta,
-    EngineLoad,
     Llm,
     LlmError,
     PriorityClass,
-    ReportsLoad,
     Request,
     RequestError,
     Usage,
 )
+from llmcore.engine_load import EngineLoad, ReportsLoad
 
 Ending = Literal["finished", "failed", "refused", "cancelled"]
 """failed: a failure of the engine. refused: a healthy engine refused this request or had no capacity."""

@@ -11,7 +11,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from llmcore.engine import READING, Delta, EngineLoad, LimitError, Llm, Request, SupportsPriorityRaise, Usage
+from llmcore.engine import READING, Delta, LimitError, Llm, Request, SupportsPriorityRaise, Usage
+from llmcore.engine_load import EngineLoad
 from llmcore.policies.admission import AdmissionControl, Refusal
 from llmcore.policies.priority_queue import PriorityQueue, Ticket
 

@@ -12,17 +12,8 @@ from contextvars import Context
 from dataclasses import replace
 from typing import Protocol
 
-from llmcore.engine import (
-    BusyError,
-    Delta,
-    EngineLoad,
-    Llm,
-    LlmError,
-    ReportsLoad,
-    Request,
-    RequestError,
-    Usage,
-)
+from llmcore.engine import BusyError, Delta, Llm, LlmError, Request, RequestError, Usage
+from llmcore.engine_load import EngineLoad, ReportsLoad
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.served_prefixes import BlockHashes, PrefixSnapshot, block_hashes
 from llmcore.policies.session_affinity import Choice, SessionAffinity

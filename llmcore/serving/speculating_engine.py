@@ -7,7 +7,8 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from llmcore.engine import Delta, DraftUse, EngineLoad, Request, SupportsSpeculation, Usage
+from llmcore.engine import Delta, DraftUse, Request, SupportsSpeculation, Usage
+from llmcore.engine_load import EngineLoad
 from llmcore.policies.speculation import Decision, Reason, ReplyTimes, Speculation, State
 
 log = logging.getLogger(__name__)

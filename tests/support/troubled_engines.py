@@ -11,7 +11,8 @@ import numpy as np
 
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
-from llmcore.engine import Delta, EngineLoad, Request, ToolCall, Usage
+from llmcore.engine import Delta, Request, ToolCall, Usage
+from llmcore.engine_load import EngineLoad
 
 PROMPT_TOKENS, DRAFTED = 300, 40
 """Tokens that each request counts."""

@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llmcore.engine import EngineLoad, Usage
+from llmcore.engine import Usage
+from llmcore.engine_load import EngineLoad
 from voiceagent.conversation.latency import percentile
 
 WINDOW_S = 300.0

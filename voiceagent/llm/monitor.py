@@ -10,7 +10,8 @@ from functools import partial
 import structlog
 
 from llmcore.cache.cached_engine import CachedLlm
-from llmcore.engine import EngineLoad, Llm, SupportsSpeculation, Usage
+from llmcore.engine import Llm, SupportsSpeculation, Usage
+from llmcore.engine_load import EngineLoad
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import TOKEN_BUDGET_S, LoadShedder, SheddingLevel, TokenTimes
 from llmcore.policies.speculation import Speculation, SpeculationLimits

@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from llmcore.cache.cached_engine import Miss
-from llmcore.engine import STEP_BUCKETS_S, STEP_SIZES, EngineLoad, ReportsLoad, Request
+from llmcore.engine import Request
+from llmcore.engine_load import STEP_BUCKETS_S, STEP_SIZES, EngineLoad, ReportsLoad
 from llmcore.policies.admission import Refusal
 from llmcore.policies.session_affinity import Choice
 from llmcore.policies.speculation import Reason

@@ -11,7 +11,7 @@ from typing import Literal
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-from llmcore.engine import STEP_BUCKETS_S, STEP_SIZES
+from llmcore.engine_load import STEP_BUCKETS_S, STEP_SIZES
 
 Unit = Literal["", "seconds", "tokens", "0 to 1"]
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from llmcore.engine import STEP_BUCKETS_S, STEP_SIZES
+from llmcore.engine_load import STEP_BUCKETS_S, STEP_SIZES
 from llmcore.engines.vllm_marks import owner_of
 from llmcore.engines.vllm_settings import BATCH_BOUNDS
 from llmcore.policies.batch_limits import BatchBounds, BatchLimits

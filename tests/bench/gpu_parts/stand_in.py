@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from llmcore.engine import FREE_DRAFT, Delta, DraftUse, EngineLoad, Request, Usage
+from llmcore.engine import FREE_DRAFT, Delta, DraftUse, Request, Usage
+from llmcore.engine_load import EngineLoad
 from llmcore.engines.vllm_settings import VllmSettings
 
 PIECES, PIECE_S = 8, 0.001

@@ -15,7 +15,8 @@ from llm_load.calls import LlmCaller, LlmFigures
 from llm_load.distribution import Trace, TracedCall
 from llm_load.replay import Replay
 from llm_load.variants import LlmVariant
-from llmcore.engine import Delta, EngineLoad, Llm, LlmError, Message, Request
+from llmcore.engine import Delta, Llm, LlmError, Message, Request
+from llmcore.engine_load import EngineLoad
 from voiceagent.agents.load import beginning_of
 
 RAMP_S = 2.0

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
-from llmcore.engine import STEP_BUCKETS_S, EngineLoad, Eviction
+from llmcore.engine_load import STEP_BUCKETS_S, EngineLoad, Eviction
 from llmcore.engines.vllm_engine import read_load, with_report
 from llmcore.engines.vllm_internals import engine as vllm_internals
 

@@ -8,7 +8,8 @@ from contextlib import aclosing
 
 import pytest
 
-from llmcore.engine import STEP_SIZES, Delta, Message, Request
+from llmcore.engine import Delta, Message, Request
+from llmcore.engine_load import STEP_SIZES
 from llmcore.engines.vllm_engine import VllmLlm
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]

@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.engine import EngineLoad
+from llmcore.engine_load import EngineLoad
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.speculation import (
     FIRST_FRAGMENT,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import EngineLoad, LimitError, LlmError, Message, PriorityClass, Request, Usage
+from llmcore.engine import LimitError, LlmError, Message, PriorityClass, Request, Usage
+from llmcore.engine_load import EngineLoad
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.priority_engine import PriorityLlm

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Message, Request, RequestError, ToolCall
+from llmcore.engine import BusyError, Delta, LlmError, Message, Request, RequestError, ToolCall
+from llmcore.engine_load import EngineLoad
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.session_affinity import Choice, SessionAffinity
 from llmcore.serving import replicated_engine

@@ -7,16 +7,8 @@ from contextlib import aclosing
 import pytest
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import (
-    FREE_DRAFT,
-    Delta,
-    DraftUse,
-    EngineLoad,
-    Message,
-    Request,
-    SupportsSpeculation,
-    Usage,
-)
+from llmcore.engine import FREE_DRAFT, Delta, DraftUse, Message, Request, SupportsSpeculation, Usage
+from llmcore.engine_load import EngineLoad
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.speculation import TRIAL_PROPOSALS, Reason, Speculation, SpeculationLimits
 from llmcore.serving.speculating_engine import SpeculatingLlm

@@ -17,7 +17,8 @@ from llm_load.variants import LlmVariant
 from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import Delta, EngineLoad, Message, Request
+from llmcore.engine import Delta, Message, Request
+from llmcore.engine_load import EngineLoad
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.priority_engine import PriorityLlm

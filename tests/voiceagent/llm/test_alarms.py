@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import generate_latest
 
-from llmcore.engine import EngineLoad, Usage
+from llmcore.engine import Usage
+from llmcore.engine_load import EngineLoad
 from llmcore.serving.metered_engine import RequestFigures
 from voiceagent.engines.engines import Engines
 from voiceagent.llm.alarms import MIN_RESPONSES, WINDOW_S, LlmAlarms

@@ -11,7 +11,8 @@ from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 from structlog.testing import capture_logs
 
-from llmcore.engine import FREE_DRAFT, Delta, DraftUse, EngineLoad, Message, Request, Tool, Usage
+from llmcore.engine import FREE_DRAFT, Delta, DraftUse, Message, Request, Tool, Usage
+from llmcore.engine_load import EngineLoad
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from llmcore.engine import STEP_BUCKETS_S, STEP_SIZES, EngineLoad, Eviction, Steps
+from llmcore.engine_load import STEP_BUCKETS_S, STEP_SIZES, EngineLoad, Eviction, Steps
 from voiceagent.telemetry.llm_metrics import LoadCollector
 
 ENGINE = {"engine": "vllm", "model": "m"}

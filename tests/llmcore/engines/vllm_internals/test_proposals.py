@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from llmcore.engine import DraftUse, EngineLoad, Message, Request
+from llmcore.engine import DraftUse, Message, Request
+from llmcore.engine_load import EngineLoad
 from llmcore.engines.vllm_engine import VllmLlm
 from llmcore.engines.vllm_internals.proposals import skip_unneeded_fetch
 

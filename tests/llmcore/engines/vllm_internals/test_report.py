@@ -10,7 +10,7 @@ import pytest
 from late_import import late
 from scheduler_steps import BLOCK_TOKENS, PIECE_TOKENS, STEP_TOKENS, Steps, vllm_config
 
-from llmcore.engine import STEP_BUCKETS_S, STEP_SIZES
+from llmcore.engine_load import STEP_BUCKETS_S, STEP_SIZES
 
 pytestmark = pytest.mark.usefixtures("installed_vllm")
 vllm_request = late("vllm.v1.request")
