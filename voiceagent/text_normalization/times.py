@@ -23,6 +23,12 @@ _BEFORE_HOURS = {
 """Words before an hour of the day: "a las 14 h"; without them "2 h" are two hours."""
 
 
+_RATIO_BEFORE = re.compile(
+    r"\b(?:ratios?|odds|scale|proportions?|dilut(?:e|ed|ion)|verhältnis|maßstab|verdünn\w*|proporción|escala)\b"
+    r"[^.!?\d]{0,24}$",
+    re.IGNORECASE,
+)
+"""Words before a ratio, which is written as a time is: "a scale of 1:50"."""
 _NO_SUM = rf"(?![.,:]?\d|[ ]?[{MONEY_SIGNS}%]|[ ](?:[A-Z]{{3}}|[Ee]uro?s?)\b)"
 """No sum of money, version or date follows."""
 
@@ -43,6 +49,8 @@ def _read_short_hours(match: re.Match[str], language: Language) -> str:
 
 
 def _read_time(match: re.Match[str], language: Language) -> str | None:
+    if _RATIO_BEFORE.search(text_before(match, 40)):
+        return None
     hour, groups = int(match["hour"]), match.groupdict()
     words = _clock(hour, int(match["minute"]), language)
     if words is None:
@@ -110,6 +118,8 @@ def _read_spanish_half_day(match: re.Match[str], language: Language) -> str | No
 
 
 def _read_english_time(match: re.Match[str], language: Language) -> str | None:
+    if _RATIO_BEFORE.search(text_before(match, 40)):
+        return None
     hour, minute, half = int(match["hour"]), int(match["minute"]), _half_of_day(match, language)
     if hour > 24:
         return None
