@@ -4,8 +4,8 @@ python tests/bench/captured_values.py ENGINE=VOICE... [--speed=0.9] [--values=FI
 
 ENGINE is espeak, piper-english (a file) or kokoro. FILE is a JSON list of kinds, values and the caller's
 first words; without it, the values are those of captured_values.json, which is for tuning.
-captured_values_held_back, _later, _last, _once and _december.json (three lists of 40) were measured before
-they were looked at.
+captured_values_held_back, _later, _last, _once, _december (three lists of 40) and _explained.json (two) were
+measured before they were looked at.
 
 Each value is said by one of the voices, at the speed at which people dictate, understood by the demo's
 recognizer as it is in calls (decoded whole, without turn detection) and given to the dialogue of its

@@ -20,7 +20,7 @@ _OVERRULING = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT")
 """Variables that override the limit; without them MKL follows OpenMP."""
 _SWITCH_S = 0.0005
 """Time after which a thread of Python lets another run, by default 5 ms: for as long the thread of a reply
-holds up the event loop, which has a frame of each call every 20 ms (`tests/bench/results/calls.md`).
+holds up the event loop, which has a frame of each call every 20 ms.
 """
 
 
